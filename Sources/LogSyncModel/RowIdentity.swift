@@ -86,41 +86,49 @@ public struct RowIdentity: Hashable, Sendable {
 
     private static func parse(_ bytes: Bytes, depth: Int) -> [KeyPart]? {
         guard depth < Limits.identityDepth else { return nil }
-        var parts: [KeyPart] = []
-        var rest = bytes
-        func take(_ count: Int) -> Bytes? {
-            guard rest.count >= count else { return nil }
-            defer { rest = rest.dropFirst(count) }
-            return rest.prefix(count)
-        }
-        func word() -> UInt64? { take(8).map { $0.reduce(0) { $0 << 8 | UInt64($1) } } }
-        func counted() -> Bytes? {
-            guard let count = take(4)?.reduce(0, { $0 << 8 | Int($1) }) else { return nil }
-            return take(count)
-        }
-        while let tag = rest.popFirst() {
-            switch tag {
-            case 1:
-                guard let word = word() else { return nil }
-                parts.append(.integer(Int64(bitPattern: word ^ 1 << 63)))
-            case 2:
-                guard let word = word() else { return nil }
-                parts.append(.real(Double(bitPattern: word)))
-            case 3:
-                guard let content = counted() else { return nil }
-                parts.append(.text(content))
-            case 4:
-                guard let content = counted() else { return nil }
-                parts.append(.blob(content))
-            case 5:
-                guard let content = counted(), let identity = RowIdentity(checking: content, depth: depth + 1)
-                else { return nil }
-                parts.append(.reference(identity))
-            default:
-                return nil
+        return bytes.withUnsafeBytes { raw in
+            var parts: [KeyPart] = []
+            var offset = 0
+            /// Where the next `count` bytes are, among ``bytes``.
+            func take(_ count: Int) -> Range<Int>? {
+                guard count <= raw.count - offset else { return nil }
+                defer { offset += count }
+                return offset..<offset + count
             }
+            func word() -> UInt64? {
+                take(8).map { UInt64(bigEndian: raw.loadUnaligned(fromByteOffset: $0.lowerBound, as: UInt64.self)) }
+            }
+            func counted() -> Bytes? {
+                guard let place = take(4) else { return nil }
+                let count = UInt32(bigEndian: raw.loadUnaligned(fromByteOffset: place.lowerBound, as: UInt32.self))
+                return take(Int(count)).map { bytes.dropFirst($0.lowerBound).prefix($0.count) }
+            }
+            while offset < raw.count {
+                let tag = raw[offset]
+                offset += 1
+                switch tag {
+                case 1:
+                    guard let word = word() else { return nil }
+                    parts.append(.integer(Int64(bitPattern: word ^ 1 << 63)))
+                case 2:
+                    guard let word = word() else { return nil }
+                    parts.append(.real(Double(bitPattern: word)))
+                case 3:
+                    guard let content = counted() else { return nil }
+                    parts.append(.text(content))
+                case 4:
+                    guard let content = counted() else { return nil }
+                    parts.append(.blob(content))
+                case 5:
+                    guard let content = counted(), let identity = RowIdentity(checking: content, depth: depth + 1)
+                    else { return nil }
+                    parts.append(.reference(identity))
+                default:
+                    return nil
+                }
+            }
+            return parts
         }
-        return parts
     }
 }
 
@@ -162,13 +170,29 @@ extension RowIdentity {
             UInt32(bigEndian: bytes.loadUnaligned(fromByteOffset: offset + 1, as: UInt32.self)) == text.count
         else { return false }
         offset = start + text.count
-        return UnsafeRawBufferPointer(rebasing: bytes[start..<offset]).elementsEqual(text)
+        var place = 0
+        while place + 8 <= text.count {
+            let word = bytes.loadUnaligned(fromByteOffset: start + place, as: UInt64.self)
+            guard text.loadUnaligned(fromByteOffset: place, as: UInt64.self) == word else { return false }
+            place += 8
+        }
+        while place < text.count {
+            guard text[place] == bytes[start + place] else { return false }
+            place += 1
+        }
+        return true
     }
 }
 
 extension RowIdentity: Comparable {
     public static func < (a: RowIdentity, b: RowIdentity) -> Bool {
-        a.bytes.lexicographicallyPrecedes(b.bytes)
+        a.bytes.withUnsafeBytes { a in b.bytes.withUnsafeBytes { a.lexicographicallyPrecedes($0) } }
+    }
+
+    /// Whether any of them is there twice. Logs have rows in order, mostly, and then nothing is kept to find out.
+    package static func repeats(in identities: [RowIdentity]) -> Bool {
+        if zip(identities, identities.dropFirst()).allSatisfy(<) { return false }
+        return Set(identities).count < identities.count
     }
 }
 

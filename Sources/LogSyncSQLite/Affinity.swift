@@ -1,6 +1,7 @@
-package import LogSyncModel
+public import LogSyncModel
 
 /// A column's type affinity. Source: <https://www.sqlite.org/datatype3.html#determination_of_column_affinity>.
+@usableFromInline
 package enum Affinity {
     case integer, text, blob, real, numeric
 
@@ -47,6 +48,7 @@ package enum Affinity {
 
     /// Whether a column of this affinity certainly gives back what is written to it: false, too, where that would take a
     /// closer look.
+    @inlinable
     package func keeps(_ value: Value) -> Bool {
         switch value {
         case .null, .blob: true
@@ -64,7 +66,8 @@ package enum Affinity {
     }
 
     /// Whether a number, or white space before one, may begin with a byte.
-    private static func mayBegin(_ byte: UInt8) -> Bool {
+    @inlinable
+    static func mayBegin(_ byte: UInt8) -> Bool {
         switch byte {
         case 0x30...0x39, 0x2B, 0x2D, 0x2E, 0x09...0x0D, 0x20: true
         default: false

@@ -26,8 +26,8 @@ package final class Connection {
     var budget: WriteBudget?
     /// What its functions may cost; nil where the schema calls none that costs much.
     var functions: BoundedFunctions?
-    /// Whether there is one of these.
-    @usableFromInline var isBounded = false
+    /// Whether there is one of these. Asked by every step of a statement.
+    @exclusivity(unchecked) @usableFromInline var isBounded = false
     /// The widths of which there is a function for ``RowsParameter``.
     package var rowWidths: Set<Int> = []
 

@@ -11,8 +11,9 @@ package import LogSyncModel
 package final class RowsParameter {
     /// How many values a row has.
     package let width: Int
-    @usableFromInline var cells: [RowCell] = []
-    @usableFromInline var content = ByteArena()
+    // Unchecked: looked at by nobody but these few functions, of which none calls another's code while it changes them.
+    @exclusivity(unchecked) @usableFromInline var cells: [RowCell] = []
+    @exclusivity(unchecked) @usableFromInline var content = ByteArena()
 
     /// As many rows as are given at a time where there are more: what a statement costs is little by then.
     package static let batch = 256

@@ -15,8 +15,8 @@ package final class Statement {
     /// What keeps the statement prepared; nil where this does, or where it is finalized.
     private weak var keeper: AnyObject?
     private let isBorrowed: Bool
-    /// Why SQLite did not take an argument, which would be NULL then: the next step throws it.
-    @usableFromInline var refusedArgument: Int32 = SQLITE_OK
+    /// Why SQLite did not take an argument, which would be NULL then: the next step throws it. Asked by every step.
+    @exclusivity(unchecked) @usableFromInline var refusedArgument: Int32 = SQLITE_OK
 
     package init(_ sql: String, on connection: Connection) throws {
         var handle: OpaquePointer?

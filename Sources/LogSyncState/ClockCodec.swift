@@ -36,17 +36,21 @@ package enum ClockCodec {
         var writer = RecordWriter(bytes: [])
         writer.bytes.reserveCapacity(8 + columns.count * 24)
         // The version, an insert for a base, no other inserts.
-        writer.bytes += [version, 1, 0]
+        writer.bytes.append(version)
+        writer.bytes.append(1)
+        writer.bytes.append(0)
         writer.append(UInt64(columns.count))
         for column in columns {
             writer.append(UInt64(column))
             // One version, whose value the row shows; no additions.
             writer.bytes.append(1)
             writer.append(stamp)
-            writer.bytes += [0xFF, 0]
+            writer.bytes.append(RecordReader.noValue)
+            writer.bytes.append(0)
         }
         // No unknown columns, no deletes.
-        writer.bytes += [0, 0]
+        writer.bytes.append(0)
+        writer.bytes.append(0)
         return writer.bytes
     }
 
@@ -109,7 +113,7 @@ extension RecordWriter {
 
 extension RecordReader {
     /// In place of a value that the row itself shows.
-    fileprivate static let noValue: UInt8 = 0xFF
+    static let noValue: UInt8 = 0xFF
 
     fileprivate mutating func stamp() throws -> Stamp {
         Stamp(

@@ -1,4 +1,4 @@
-package import LogSyncModel
+public import LogSyncModel
 
 /// The digest by which a store tells a changed value from an unchanged one: SipHash-1-3 under a key that never leaves the
 /// store, so that nobody who may put values into cells can find two that it takes for one.
@@ -75,6 +75,7 @@ package struct ValueDigest: Hashable, Sendable {
     /// The same under every key.
     @inlinable package var ofNull: UInt64 { Digest.null }
 
+    @inlinable
     package func of(_ value: Value) -> UInt64 {
         switch value {
         case .null: ofNull

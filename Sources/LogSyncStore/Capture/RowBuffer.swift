@@ -90,21 +90,24 @@ struct RowBuffer {
     func values(of position: Int, _ rows: [Int], integer: (Int64) throws -> Value) rethrows -> [Value] {
         var values: [Value] = []
         values.reserveCapacity(rows.count)
-        let content = content.bytes
         for row in rows {
-            let cell = cells[row * width + position]
-            switch Int32(cell.type) {
-            case SQLITE_INTEGER: values.append(try integer(Int64(bitPattern: cell.word)))
-            case Int32(Self.external): values.append(externals[Int(cell.word)])
-            case SQLITE_FLOAT: values.append(.real(Double(bitPattern: cell.word)))
-            case SQLITE_TEXT: values.append(.text(content[Int(cell.word)..<Int(cell.word) + Int(cell.count)]))
-            case SQLITE_BLOB: values.append(.blob(content[Int(cell.word)..<Int(cell.word) + Int(cell.count)]))
-            default: values.append(.null)
-            }
+            let value = value(row, position)
+            if case .integer(let number) = value { values.append(try integer(number)) } else { values.append(value) }
         }
         return values
     }
 
     /// One value, be it large or not.
-    func value(_ row: Int, _ position: Int) -> Value { values(of: position, [row]) { .integer($0) }[0] }
+    @inline(__always)
+    func value(_ row: Int, _ position: Int) -> Value {
+        let cell = cells[row * width + position]
+        switch Int32(cell.type) {
+        case SQLITE_INTEGER: return .integer(Int64(bitPattern: cell.word))
+        case Int32(Self.external): return externals[Int(cell.word)]
+        case SQLITE_FLOAT: return .real(Double(bitPattern: cell.word))
+        case SQLITE_TEXT: return .text(content.bytes[Int(cell.word)..<Int(cell.word) + Int(cell.count)])
+        case SQLITE_BLOB: return .blob(content.bytes[Int(cell.word)..<Int(cell.word) + Int(cell.count)])
+        default: return .null
+        }
+    }
 }

@@ -24,9 +24,11 @@ final class SimpleChanges {
     let table: TrackedTable
     let store: OpenStore
     /// One a pending row: in the order of their numbers where rows were inserted, of their rowids else.
-    private(set) var entries: [Entry] = []
+    @exclusivity(unchecked) private(set) var entries: [Entry] = []
     /// The identities of rows as bytes, see ``range(_:)``; those of surrogate rows come when they are known.
-    var keys = ByteArena()
+    ///
+    /// These two are read and appended to several times a row, and handed to nobody while they change.
+    @exclusivity(unchecked) var keys = ByteArena()
     /// Indexes of simple ``entries`` in the order in which rows are best logged: by key, or by rowid.
     private(set) var inserts: [Int] = []
     private(set) var updates: [Int] = []

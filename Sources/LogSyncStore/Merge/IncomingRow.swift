@@ -137,10 +137,9 @@ struct GroupTarget {
         isComplete =
             isKnown
             && table.map { table in
-                let saysKey =
-                    given.isSuperset(of: keys)
-                    || group.identities.allSatisfy { table.keyParts(of: $0) != nil }
-                return (saysKey ? given.union(keys) : given).count == table.columns.count
+                if given.count == table.columns.count { return true }
+                return given.union(keys).count == table.columns.count
+                    && group.identities.allSatisfy { table.keyParts(of: $0) != nil }
             } ?? false
         hasNoKey = given.isDisjoint(with: keys)
         hasWholeKey = given.isSuperset(of: keys)
@@ -190,6 +189,7 @@ struct GroupTarget {
 extension TrackedTable {
     /// Whether a column gives back just these values.
     func keeps(_ values: [Value], at position: Int) -> Bool {
-        values.allSatisfy(schema.affinity(of: columns[position].local).keeps)
+        let affinity = schema.affinity(of: columns[position].local)
+        return values.allSatisfy { affinity.keeps($0) }
     }
 }

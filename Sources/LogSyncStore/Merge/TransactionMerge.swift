@@ -124,7 +124,7 @@ final class TransactionMerge {
         let group = try named(given)
         try latestTime.check(group)
         // A second insert is refused by the first one's record, many at a time as one by one.
-        guard group.kind == .insert || group.rowCount == 1 || Set(group.identities).count == group.rowCount else {
+        guard group.kind == .insert || !RowIdentity.repeats(in: group.identities) else {
             throw repeatedRow(in: group.table)
         }
         try store.checkIdentities(group.identities, in: store.catalog[group.table])

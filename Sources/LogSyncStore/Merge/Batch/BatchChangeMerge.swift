@@ -30,10 +30,12 @@ final class BatchChangeMerge {
     private let touched: [Int]
     private let primaryKey: [Int]
     /// The values of the update at hand, by place among ``positions``.
-    private var given: [Value]
+    ///
+    /// This and the next two are written several times a row, and handed to nobody while they change.
+    @exclusivity(unchecked) private var given: [Value]
     /// What the record at hand says: the digests of its columns, by id, and of the whole row.
-    private var digests: [UInt32]
-    private var digest: UInt64 = 0
+    @exclusivity(unchecked) private var digests: [UInt32]
+    @exclusivity(unchecked) private var digest: UInt64 = 0
     /// Whether an update may change a unique key beside the table's own; then ``values`` are the row's, by position.
     private let touchesUniques: Bool
     private var values: [Value] = []

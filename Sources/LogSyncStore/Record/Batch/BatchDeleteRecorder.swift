@@ -22,7 +22,8 @@ final class BatchDeleteRecorder {
         let delete = try store.connection.prepare(table.deleteClock)
         let clock = try BatchClockUpdater(table, store)
         var digests = KeyDigests()
-        let order = simple.deletes.sorted { simple.entries[$0].rowid < simple.entries[$1].rowid }
+        let entries = simple.entries
+        let order = simple.deletes.sorted { entries[$0].rowid < entries[$1].rowid }
         let identity = 1 + BatchClockUpdater.columnCount
         try simple.forEachRecord(order, table.selectSimpleClock) { index, select in
             let rowid = simple.entries[index].rowid

@@ -16,23 +16,24 @@ final class BatchUpdateRecorder {
     private var groups: [UInt64: Changed] = [:]
     private var last: (changed: UInt64, group: Changed)?
     private var size = 0
-    /// How many keys were listed for the history.
-    private var listed = 0
+    /// How many rows have changed, and what the history lists of them.
+    private var count = 0
+    private var listed: [(key: [Value], columns: [String])] = []
     private let references: ParentIdentityCache
     /// Whether a change of a row is recorded with all its columns.
     private let recordsWholeRows: Bool
     /// Places in the order in which rows are logged, by entry.
     private var ranks: [Int32] = []
 
-    /// Rows whose same columns changed.
+    /// Rows whose same columns changed. Written several times a row, and handed to nobody while they change.
     private final class Changed {
         let positions: [Int]
         /// What the columns are called in this store.
         let names: [String]
-        var entries: [Int] = []
-        var times: [HybridTime] = []
+        @exclusivity(unchecked) var entries: [Int] = []
+        @exclusivity(unchecked) var times: [HybridTime] = []
         /// By place among the positions.
-        var values: [[Value]]
+        @exclusivity(unchecked) var values: [[Value]]
 
         init(_ positions: [Int], _ table: TrackedTable) {
             self.positions = positions
@@ -57,13 +58,19 @@ final class BatchUpdateRecorder {
         var digests = [UInt64](repeating: 0, count: table.columns.count)
         var record = [UInt32](repeating: 0, count: table.columnCount)
         let portion = min(TransactionWriter.portion, store.configuration.recordingMemory)
-        let order = simple.updates.sorted { simple.entries[$0].rowid < simple.entries[$1].rowid }
+        let entries = simple.entries
+        let order = simple.updates.sorted { entries[$0].rowid < entries[$1].rowid }
         try simple.forEachRecord(order, table.selectSimpleUpdate) { index, select in
             let changed = changes(select, &digests, &record)
             if changed != 0 { try write(changed, index, select, digests: record, digest: table.digest(ofRow: digests)) }
             if size > portion { try log() }
         }
         try log()
+        guard count > 0 else { return }
+        try recorder.transaction().notes.withChanges(of: table.name) { changes in
+            for row in listed { changes.note(.update, row.key, columns: row.columns) }
+            changes.counts.updated += count - listed.count
+        }
     }
 
     // MARK: Comparing
@@ -108,9 +115,10 @@ final class BatchUpdateRecorder {
         let row = StateDigest.row(table.nameDigest, identity: simple.identityDigest(entry))
         let group = group(of: changed)
         try clock.take(select, from: Self.record)
-        var stamp = try recorder.transaction().stamp
+        let transaction = try recorder.transaction()
+        var stamp = transaction.stamp
         stamp.time = recorder.time(captured: entry.milliseconds, above: clock.latest(of: group.positions))
-        try keep(index, stamp.time, select, in: group)
+        try keep(index, stamp.time, select, in: group, transaction)
         let uniques =
             table.uniqueSlots.isEmpty ? [] : table.uniqueDigests { select.value(Self.cells + $0) }
         try clock.write(
@@ -129,36 +137,39 @@ final class BatchUpdateRecorder {
         return group
     }
 
-    private func keep(_ index: Int, _ time: HybridTime, _ select: Statement, in group: Changed) throws {
+    private func keep(
+        _ index: Int, _ time: HybridTime, _ select: Statement, in group: Changed, _ transaction: TransactionWriter
+    ) throws {
         for (place, position) in group.positions.enumerated() {
             var value = try references.logged(select.value(Self.cells + position), at: position)
-            if try recorder.transaction().isLarge(value.size) {
+            if transaction.isLarge(value.size) {
                 let identity = RowIdentity(unchecked: simple.keys.bytes[simple.range(simple.entries[index])])
-                value = try recorder.transaction().logged(value, table.columns[position].name, of: identity, in: table)
+                value = try transaction.logged(value, table.columns[position].name, of: identity, in: table)
             }
             size += value.size
             group.values[place].append(value)
         }
         size += 96
-        try note(index, select, in: group)
+        note(index, select, in: group)
         group.entries.append(index)
         group.times.append(time)
     }
 
-    private func note(_ index: Int, _ select: Statement, in group: Changed) throws {
-        let notes = try recorder.transaction().notes
-        guard listed < TableChanges.maximumKeys else { return notes.note(table.name, .update) }
-        listed += 1
+    private func note(_ index: Int, _ select: Statement, in group: Changed) {
+        count += 1
+        guard count <= TableChanges.maximumKeys else { return }
         let key = table.primaryKeyPositions
-        notes.note(
-            table.name, .update,
-            key.isEmpty ? [.integer(simple.entries[index].rowid)] : key.map { select.value(Self.cells + $0) },
-            columns: group.names)
+        listed.append(
+            (
+                key.isEmpty ? [.integer(simple.entries[index].rowid)] : key.map { select.value(Self.cells + $0) },
+                group.names
+            ))
     }
 
     private func log() throws {
         for (_, changed) in groups.sorted(by: { $0.key < $1.key }) {
-            let order = changed.entries.indices.sorted { ranks[changed.entries[$0]] < ranks[changed.entries[$1]] }
+            let placed = changed.entries.map { ranks[$0] }
+            let order = placed.indices.sorted { placed[$0] < placed[$1] }
             var group = RowGroup(table: table.name, kind: .update)
             let keys = simple.keys.bytes
             group.identities = order.map {
