@@ -121,7 +121,9 @@ struct ItemsRound {
         let database = try require(.logsync)
         var clone: LogsyncSide?
         try ledger.measure(.clone, .logsync) {
-            let made = try LogsyncSide("\(folder)/clone.db", like: author, database, container: folder)
+            let made = try LogsyncSide(
+                "\(folder)/clone.db", like: author, database, container: folder,
+                isShared: false)
             try made.fill(from: path, hash: hash)
             clone = made
         }

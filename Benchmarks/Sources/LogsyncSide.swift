@@ -21,7 +21,11 @@ final class LogsyncSide {
     }
 
     /// Makes an empty store like another.
-    init(_ path: String, like author: LogsyncSide, _ database: PlainDatabase, container: String) throws {
+    ///
+    /// - Parameter isShared: false where it is a clone that is being made.
+    init(
+        _ path: String, like author: LogsyncSide, _ database: PlainDatabase, container: String, isShared: Bool = true
+    ) throws {
         content = try Self.content(container)
         var plan = InitializePlan(
             content: "bench", container: container, peerName: (path as NSString).lastPathComponent)
@@ -29,8 +33,10 @@ final class LogsyncSide {
         while try settings.step() {
             plan.settings.append((kind: settings.text(0), target: settings.text(1), value: settings.text(2)))
         }
+        var configuration = StoreConfiguration()
+        configuration.isShared = isShared
         store = try Store.create(
-            path, schema: try author.store.schemaText().text, plan: plan, configuration: StoreConfiguration())
+            path, schema: try author.store.schemaText().text, plan: plan, configuration: configuration)
         peer = try store.registration().peer
     }
 

@@ -72,6 +72,15 @@ public struct SyncConfiguration: Sendable {
     /// How long one step of importing keeps programs from writing, in seconds.
     var lockBudget = StoreConfiguration().lockBudget
 
+    /// This configuration for a store that no program has open: steps are long, and leave the store to nobody in between.
+    var unshared: SyncConfiguration {
+        var configuration = self
+        (configuration.isShared, configuration.lockBudget) = (false, 1)
+        return configuration
+    }
+
+    private var isShared = StoreConfiguration().isShared
+
     /// How much of a database SQLite keeps in memory, in bytes.
     var pageCache = StoreConfiguration().pageCache
 
@@ -101,6 +110,7 @@ extension SyncConfiguration {
         configuration.blobThreshold = blobThreshold
         configuration.pageCache = pageCache
         configuration.lockBudget = lockBudget
+        configuration.isShared = isShared
         return configuration
     }
 

@@ -25,6 +25,12 @@ extension StringProtocol {
 }
 
 extension String {
+    /// As of any `StringProtocol`; asked of every row of some tables.
+    package func hasSameBytes(as other: String) -> Bool {
+        var (own, other) = (self, other)
+        return own.withUTF8 { own in other.withUTF8 { own.elementsEqual($0) } }
+    }
+
     /// As of any `StringProtocol`, in one pass over the bytes: most names are ASCII and many of them lower case.
     package var folded: String {
         var name = self

@@ -36,16 +36,30 @@ struct LockTurnsTests {
         #expect(rest(at: 73, turns) == .milliseconds(27))
     }
 
+    private func elapsed(after store: Store, _ body: () throws -> Void) throws -> Duration {
+        try store.database.write { _ in usleep(60_000) }
+        return try ContinuousClock().measure(body)
+    }
+
+    @Test func `a store that no program has open is left to nobody`() throws {
+        let folder = try TestFolder()
+        let peer = try TestPeer(folder, "a", sql: "CREATE TABLE t(id INTEGER PRIMARY KEY, x TEXT)")
+        var configuration = peer.configuration
+        configuration.isShared = false
+        let alone = try Store.open(peer.path, configuration: configuration)
+        var turn = Duration.seconds(1)
+        for _ in 0..<30 where turn >= .milliseconds(15) {
+            turn = try elapsed(after: alone) { try alone.database.write { _ in } }
+        }
+        #expect(turn < .milliseconds(15))
+        try alone.close()
+    }
+
     @Test func `what was published and seen is noted without waiting, all else waits`() throws {
         let folder = try TestFolder()
         let peer = try TestPeer(folder, "a", sql: "CREATE TABLE t(id INTEGER PRIMARY KEY, x TEXT)")
         try peer.app.execute("INSERT INTO t VALUES(1, 'one')")
         let transaction = try #require(try peer.store.record())
-
-        func elapsed(_ body: () throws -> Void) throws -> Duration {
-            try peer.store.database.write { _ in usleep(60_000) }
-            return try ContinuousClock().measure(body)
-        }
         let counter = PeerID(high: 1, low: 2)
         let noting = { [store = peer.store] in
             try store.markPublished([transaction.dot])
@@ -54,9 +68,9 @@ struct LockTurnsTests {
         }
         // A busy machine may delay any of these attempts, not all of them.
         var (moment, turn) = (Duration.seconds(1), Duration.zero)
-        for _ in 0..<30 where moment >= .milliseconds(15) { moment = try elapsed(noting) }
+        for _ in 0..<30 where moment >= .milliseconds(15) { moment = try elapsed(after: peer.store, noting) }
         for _ in 0..<30 where turn < .milliseconds(15) {
-            turn = try elapsed { try peer.store.database.write { _ in } }
+            turn = try elapsed(after: peer.store) { try peer.store.database.write { _ in } }
         }
         #expect(moment < .milliseconds(15))
         #expect(turn >= .milliseconds(15))

@@ -29,7 +29,7 @@ struct Replay {
     init(
         _ path: String, _ scan: ContainerScan, configuration: SyncConfiguration, stateDirectory: StateDirectory
     ) throws {
-        var configuration = configuration
+        var configuration = configuration.unshared
         // A clock that was wrong is no damage.
         configuration.maximumDrift = .seconds(1 << 40)
         self.scan = scan

@@ -60,6 +60,9 @@ final class BatchClockInserter {
     }
 
     private static func extra(_ table: TrackedTable, _ stamp: Stamp, _ cells: [Int: Stamp]) -> [UInt8]? {
+        if table.droppedColumns.isEmpty, let last = cells.values.first, cells.values.allSatisfy({ $0 == last }) {
+            return ClockCodec.encodeExtra(cells.keys.sorted(), setBy: last)
+        }
         var state = RowClock(insertedBy: stamp, in: table)
         for (column, stamp) in cells {
             state.setCell(column, CellState(versions: [Version(stamp: stamp, value: nil)]))

@@ -33,11 +33,11 @@ extension StoreConnection {
     ///
     /// - Parameters:
     ///   - attempts: how many times the time-out is waited for.
-    ///   - isBrief: whether it gives the lock back after a millisecond or so, see ``LockTurns``.
+    ///   - takesTurns: false where the lock is given back after a millisecond or so, see ``LockTurns``.
     func begin(
-        _ connection: Connection, attempts: Int = 1, isBrief: Bool = false
+        _ connection: Connection, attempts: Int = 1, takesTurns: Bool = true
     ) throws -> ContinuousClock.Instant {
-        let rest = isBrief ? .zero : box.turns.rest()
+        let rest = takesTurns && configuration.isShared ? box.turns.rest() : .zero
         if rest > .zero { Thread.sleep(forTimeInterval: rest / .seconds(1)) }
         // A program that reads, and writes then, would fail, at once where this transaction is under way.
         configuration.awaitReaders(path)

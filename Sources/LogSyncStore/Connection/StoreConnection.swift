@@ -241,14 +241,14 @@ final class StoreConnection: Sendable {
     ///   - isDurable: as ``commit(_:isDurable:)`` takes it.
     ///   - isNews: false where nothing is written that anybody's ``OpenStore`` keeps in memory: programs that record go on
     ///     with theirs then.
-    ///   - isBrief: as ``begin(_:attempts:isBrief:)`` takes it.
+    ///   - takesTurns: as ``begin(_:attempts:takesTurns:)`` takes it.
     func write<Result>(
-        repeats: Bool = false, isDurable: Bool = true, isNews: Bool = true, isBrief: Bool = false,
+        repeats: Bool = false, isDurable: Bool = true, isNews: Bool = true, takesTurns: Bool = true,
         _ body: (OpenStore) throws -> Result
     ) throws -> Result {
         while true {
             do {
-                return try writeOnce(isDurable: isDurable, isNews: isNews, isBrief: isBrief) { store, start in
+                return try writeOnce(isDurable: isDurable, isNews: isNews, takesTurns: takesTurns) { store, start in
                     let result = try body(store)
                     let isShort = start.duration(to: .now) < .seconds(Self.repeatable)
                     if repeats, isShort, configuration.isRead(path) { throw Again() }
@@ -259,10 +259,11 @@ final class StoreConnection: Sendable {
     }
 
     private func writeOnce<Result>(
-        isDurable: Bool, isNews: Bool, isBrief: Bool, _ body: (OpenStore, ContinuousClock.Instant) throws -> Result
+        isDurable: Bool, isNews: Bool, takesTurns: Bool,
+        _ body: (OpenStore, ContinuousClock.Instant) throws -> Result
     ) throws -> Result {
         try withConnection { connection in
-            let start = try begin(connection, isBrief: isBrief)
+            let start = try begin(connection, takesTurns: takesTurns)
             defer { box.turns.noteEnd(of: start) }
             do {
                 try checkFiles(connection)
@@ -287,7 +288,7 @@ final class StoreConnection: Sendable {
 
     /// Runs `body` in a brief write transaction of which nobody needs to know: what ``OpenStore`` keeps in memory is not touched.
     func writeAside<Result>(_ body: (Connection) throws -> Result) throws -> Result {
-        try write(endsSession: false, isBrief: true, body)
+        try write(endsSession: false, takesTurns: false, body)
     }
 
     /// Runs `body` on one state of the store.
@@ -307,14 +308,14 @@ final class StoreConnection: Sendable {
 
     /// Runs `body` in a write transaction on a database that is not a store yet, or is to be none any more.
     func writeRaw<Result>(_ body: (Connection) throws -> Result) throws -> Result {
-        try write(endsSession: true, isBrief: false, body)
+        try write(endsSession: true, takesTurns: true, body)
     }
 
     private func write<Result>(
-        endsSession: Bool, isBrief: Bool, _ body: (Connection) throws -> Result
+        endsSession: Bool, takesTurns: Bool, _ body: (Connection) throws -> Result
     ) throws -> Result {
         try withConnection { connection in
-            let start = try begin(connection, isBrief: isBrief)
+            let start = try begin(connection, takesTurns: takesTurns)
             defer { box.turns.noteEnd(of: start) }
             do {
                 try checkFiles(connection)

@@ -92,8 +92,8 @@ extension Store {
     package func markPublished(_ dots: [Dot]) throws {
         guard !dots.isEmpty else { return }
         // What a power cut undoes of this is published again, as the same bytes.
-        let isBrief = dots.count <= Self.briefly
-        try database.write(repeats: true, isDurable: false, isNews: false, isBrief: isBrief) { store in
+        let takesTurns = dots.count > Self.briefly
+        try database.write(repeats: true, isDurable: false, isNews: false, takesTurns: takesTurns) { store in
             var peers: Set<Int64> = []
             for dot in dots {
                 guard let peer = store.peers[dot.peer]?.number else { continue }

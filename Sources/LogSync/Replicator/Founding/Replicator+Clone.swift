@@ -211,7 +211,7 @@ extension Founder {
         _ stateDirectory: StateDirectory, _ progress: @Sendable (SyncProgress) -> Void
     ) async throws -> Int {
         let store = try ReplicatedStore(
-            path: temporary, configuration: configuration, stateDirectory: stateDirectory, nonce: "clone")
+            path: temporary, configuration: configuration.unshared, stateDirectory: stateDirectory, nonce: "clone")
         defer { closeQuietly(store.store) }
         try store.store.beginFilling()
         store.library.blobs.update(scan, forgetsDoubts: true)

@@ -11,6 +11,9 @@ package struct StoreConfiguration: Sendable {
     package var maximumDrift: Int64 = 24 * 3600 * 1000
     /// After how long the write lock is given up between transactions, in seconds.
     package var lockBudget: Double = 0.05
+    /// Whether programs may use the database meanwhile: the write lock is left to them then where it was held for long, see
+    /// ``LockTurns``.
+    package var isShared = true
     /// Texts and BLOBs of more bytes than this are recorded as blob files. 0 … 2³¹ − 1.
     package var blobThreshold = StoreConfiguration.defaultBlobThreshold
     /// About how many bytes of rows a recording holds in memory before it writes them into the log.
