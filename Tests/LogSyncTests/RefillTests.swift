@@ -54,8 +54,15 @@ struct RefillTests {
         let before = try await b.status()
         let wrong = try await Replicator.verify(b.path, configuration: b.configuration)
         #expect(wrong.findings.map(\.code) == ["rows-differ"] && wrong.refilled == nil)
+        func emptied() async throws -> [Finding] {
+            try await Replicator.doctor(b.path, configuration: b.configuration).findings.filter {
+                $0.code == "column-emptied"
+            }
+        }
+        #expect(try await emptied().map(\.what) == ["t.v, t.r came back without former values"])
         let report = try await refill(b)
         #expect(report.findings.isEmpty && report.store == true, "\(report.findings)")
+        #expect(try await emptied().isEmpty)
         #expect(report.refilled?.map(\.column) == ["t.r", "t.v"])
         #expect(report.refilled?.map(\.cells) == [3, 3])
         #expect(report.refilled?.allSatisfy(\.isWhole) == true)

@@ -47,6 +47,17 @@ extension StoreExamination {
             why: "the table is not replicated, and another peer has deleted what they refer to; a program that checks "
                 + "its keys, as some do before a migration, fails",
             help: "sqlite3 STORE 'PRAGMA foreign_key_check' lists them; delete them, or let the program")
+        if !health.emptied.isEmpty {
+            let columns = health.emptied.joined(separator: ", ")
+            findings.append(
+                Finding(
+                    "column-emptied", .note, "\(columns) came back without former values", at: path,
+                    why:
+                        "the program dropped it, or its table, and made it again; what other machines had written there by "
+                        + "then may be shown by them and not here",
+                    help: "logsync verify \(path) compares the rows with what the transactions say; with --refill it "
+                        + "gives them what is missing, also what a column held before it was dropped"))
+        }
         for (column, parent) in health.remainingReferences.sorted(by: { $0.key < $1.key }) {
             findings.append(
                 Finding(

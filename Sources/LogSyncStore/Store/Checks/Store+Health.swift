@@ -26,6 +26,8 @@ package struct StoreHealth: Sendable {
     package var untracked: [String] = []
     /// Tables and columns that are not replicated, because their names are others' in other bytes; with those.
     package var sameLetters: [(name: String, other: String)] = []
+    /// Columns that are here again without the values that they had, or that others gave them, as `TABLE.COLUMN`.
+    package var emptied: [String] = []
     /// Tables that are left out because they are taken for one that was, under another name.
     package var leftByAnotherName: [(table: String, former: String)] = []
     /// Rows that differ from their clock records, have none, or are gone though their records say they stand; by table.
@@ -83,6 +85,11 @@ extension Store {
                 guard let count = try differing(table, store) else { continue }
                 if count > 0 { health.differing[table.schema.name] = count }
                 try health.addReferences(of: table, store)
+            }
+            let lost = try ForgottenColumns(store).all()
+            for table in store.catalog.programTables {
+                health.emptied += table.columns.filter { lost.contains(ColumnName(table.name, $0.name)) }
+                    .map { "\(table.schema.name).\($0.local)" }
             }
             health.untracked = try untracked(store)
             health.sameLetters = try sameLetters(store)
