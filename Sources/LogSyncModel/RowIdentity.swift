@@ -1,3 +1,5 @@
+import Foundation
+
 /// Says that two rows on two peers are the same row of a table.
 ///
 /// An identity is a short canonical byte string, so that it can be compared, hashed, indexed and ordered as it is:
@@ -170,17 +172,8 @@ extension RowIdentity {
             UInt32(bigEndian: bytes.loadUnaligned(fromByteOffset: offset + 1, as: UInt32.self)) == text.count
         else { return false }
         offset = start + text.count
-        var place = 0
-        while place + 8 <= text.count {
-            let word = bytes.loadUnaligned(fromByteOffset: start + place, as: UInt64.self)
-            guard text.loadUnaligned(fromByteOffset: place, as: UInt64.self) == word else { return false }
-            place += 8
-        }
-        while place < text.count {
-            guard text[place] == bytes[start + place] else { return false }
-            place += 1
-        }
-        return true
+        guard let given = text.baseAddress, let own = bytes.baseAddress else { return true }
+        return memcmp(given, own + start, text.count) == 0
     }
 }
 

@@ -3,13 +3,11 @@ package import LogSyncModel
 /// Writes what a store keeps in one column: varints, texts, lists and values one after the other.
 ///
 /// The bytes never leave the store, but a store lives for years: what reads them goes on reading what was written.
-@usableFromInline
 package struct RecordWriter {
-    @usableFromInline package var bytes: [UInt8]
+    package var bytes: [UInt8]
 
     package init(bytes: [UInt8] = []) { self.bytes = bytes }
 
-    @inlinable
     package mutating func append(_ integer: UInt64) {
         var rest = integer
         while rest >= 0x80 {

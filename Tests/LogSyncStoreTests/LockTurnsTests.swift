@@ -18,7 +18,7 @@ struct LockTurnsTests {
     }
 
     @Test func `the lock stays free for as long as it was held, and for 30 ms at most`() {
-        var turns = LockTurns()
+        var turns = LockTurns(at: start)
         note(&turns, 0, 20)
         #expect(rest(at: 20, turns) == .milliseconds(20))
         #expect(rest(at: 35, turns) == .milliseconds(5))
@@ -28,7 +28,7 @@ struct LockTurnsTests {
     }
 
     @Test func `what holds it for 10 ms or less neither begins such a time nor ends one`() {
-        var turns = LockTurns()
+        var turns = LockTurns(at: start)
         note(&turns, 0, 10)
         #expect(rest(at: 10, turns) <= .zero)
         note(&turns, 20, 70)

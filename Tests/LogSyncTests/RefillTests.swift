@@ -59,7 +59,7 @@ struct RefillTests {
                 $0.code == "column-emptied"
             }
         }
-        #expect(try await emptied().map(\.what) == ["t.v, t.r came back without former values"])
+        #expect(try await emptied().map(\.what) == ["t.v, t.r may lack values that others wrote"])
         let report = try await refill(b)
         #expect(report.findings.isEmpty && report.store == true, "\(report.findings)")
         #expect(try await emptied().isEmpty)

@@ -51,10 +51,10 @@ extension StoreExamination {
             let columns = health.emptied.joined(separator: ", ")
             findings.append(
                 Finding(
-                    "column-emptied", .note, "\(columns) came back without former values", at: path,
+                    "column-emptied", .note, "\(columns) may lack values that others wrote", at: path,
                     why:
-                        "the program dropped it, or its table, and made it again; what other machines had written there by "
-                        + "then may be shown by them and not here",
+                        "the program dropped it, or its table, and made it again, here or where a snapshot comes from that was "
+                        + "joined; what other machines had written there by then may be shown by them and not here",
                     help: "logsync verify \(path) compares the rows with what the transactions say; with --refill it "
                         + "gives them what is missing, also what a column held before it was dropped"))
         }

@@ -60,7 +60,10 @@ final class BatchClockInserter {
     }
 
     private static func extra(_ table: TrackedTable, _ stamp: Stamp, _ cells: [Int: Stamp]) -> [UInt8]? {
-        if table.droppedColumns.isEmpty, let last = cells.values.first, cells.values.allSatisfy({ $0 == last }) {
+        // A cell of the insert's own stamp is not spelled out.
+        if table.droppedColumns.isEmpty, let last = cells.values.first, last != stamp,
+            cells.values.allSatisfy({ $0 == last })
+        {
             return ClockCodec.encodeExtra(cells.keys.sorted(), setBy: last)
         }
         var state = RowClock(insertedBy: stamp, in: table)

@@ -5,11 +5,13 @@
 /// lock stays free for as long as the sleep lasts that may have begun while it was held. What takes it for a moment only is
 /// hardly ever met, and need not wait; it neither begins such a time nor ends one.
 struct LockTurns {
-    private var end = ContinuousClock.now
+    private var end: ContinuousClock.Instant
 
     /// What is held for less than this is met by no long sleep.
     private static let short = Duration.milliseconds(10)
     private static let longest = Duration.milliseconds(30)
+
+    init(at now: ContinuousClock.Instant = .now) { end = now }
 
     /// Notes that the lock was held from `start` until `now`.
     mutating func noteEnd(of start: ContinuousClock.Instant, at now: ContinuousClock.Instant = .now) {

@@ -16,7 +16,8 @@ struct JoinPreview {
     private let scratch: ScratchFolder
     private let stateDirectory: StateDirectory
 
-    private var configuration: SyncConfiguration { founder.configuration }
+    /// Of copies that nobody else has.
+    private var configuration: SyncConfiguration { founder.configuration.unshared }
     private var copy: String { scratch.path + "/own.db" }
     private var content: String { scratch.path + "/content.db" }
 

@@ -28,7 +28,7 @@ package final class PackagedRows {
         configuration.blobThreshold = .max
         configuration.leavesOutKeys = true
         // Nobody else writes it.
-        configuration.lockBudget = 3600
+        (configuration.isShared, configuration.lockBudget) = (false, 3600)
         configuration.hashesParents = hashesParents
         plan.settings = settings.filter {
             ["identity", "reference", "skip", "local", "rename", Renames.list].contains($0.kind)
