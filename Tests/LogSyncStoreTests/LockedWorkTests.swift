@@ -67,16 +67,22 @@ struct LockedWorkTests {
         arguments: [
             "k TEXT PRIMARY KEY NOT NULL, x", "k TEXT COLLATE NOCASE PRIMARY KEY NOT NULL, x",
             "k TEXT NOT NULL, l INT NOT NULL, x, PRIMARY KEY(l, k)", "k TEXT PRIMARY KEY NOT NULL, x, l UNIQUE",
-            "k INTEGER PRIMARY KEY, x",
+            "k INTEGER PRIMARY KEY, x", "k TEXT PRIMARY KEY NOT NULL, x) WITHOUT ROWID",
+            "k TEXT NOT NULL, l INT NOT NULL, x, PRIMARY KEY(l, k COLLATE NOCASE)) WITHOUT ROWID",
+            "k INTEGER REFERENCES parent, x, PRIMARY KEY(k, x)",
+            "k INTEGER REFERENCES parent, x, PRIMARY KEY(x, k)) WITHOUT ROWID",
         ], ["", "UPDATE t SET x = 'new' WHERE x = 7", "DELETE FROM t WHERE x = 7"])
     func rescan(columns: String, change: String) throws {
         func measured(_ name: String, rows: Int) throws -> Meter {
             let isNumber = columns.hasPrefix("k INTEGER")
+            let end = columns.hasSuffix(" WITHOUT ROWID") ? "" : ")"
             let hasOther = columns.contains("l ")
             let peer = try TestPeer(
                 folder, name,
                 sql: """
-                    CREATE TABLE t(\(columns));
+                    CREATE TABLE parent(id INTEGER PRIMARY KEY);
+                    CREATE TABLE t(\(columns)\(end);
+                    WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < \(rows)) INSERT INTO parent SELECT i FROM n;
                     WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < \(rows))
                     INSERT INTO t(k, x\(hasOther ? ", l" : "")) SELECT \(isNumber ? "i" : "'key ' || i"), i\(hasOther ? ", -i" : "")
                     FROM n;

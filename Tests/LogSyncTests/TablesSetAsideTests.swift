@@ -133,6 +133,28 @@ struct TablesSetAsideTests {
         try await expectAgreement(world, [a, b], ["1 b", "2", "new a", "new b", "newest a"])
     }
 
+    @Test(
+        "has no say in what names the rows of the new one",
+        arguments: ["k TEXT PRIMARY KEY NOT NULL, v", "k TEXT NOT NULL, v, PRIMARY KEY(k, v)", "k INT PRIMARY KEY, v"],
+        [false, true])
+    func otherKey(former: String, inSteps: Bool) async throws {
+        let world = try World()
+        let a = try world.machine("a")
+        try a.execute("CREATE TABLE log(\(former)); INSERT INTO log VALUES('1', 'old')")
+        try await a.initialize()
+        let b = try await world.clone("b")
+        for machine in [a, b] {
+            try run(Self.aside + "CREATE TABLE log(\(former));", machine)
+            if inSteps { try await machine.sync() }
+            try run("DROP TABLE log; CREATE TABLE log(id INTEGER PRIMARY KEY, k TEXT, v TEXT);", machine)
+            // Each gives it the integer 1.
+            try machine.execute("INSERT INTO log(v) VALUES('by \(machine.name)')")
+        }
+        try await settle(a, b)
+        try await expectAgreement(world, [a, b], ["by a", "by b"])
+        for machine in [a, b] { #expect(try machine.strings("SELECT v FROM log_old") == ["old"]) }
+    }
+
     @Test("and dropped at once is what others have archived step by step")
     func droppedAtOnce() async throws {
         let (world, a, b) = try await pair()

@@ -109,20 +109,23 @@ enum Capture {
 
     /// Notes one row as possibly changed.
     static func note(at position: Int64, identity: RowIdentity?, in table: TrackedTable, _ store: OpenStore) throws {
+        let place =
+            try table.hasRowid
+            ? [.integer(position)] : identity.flatMap { try ShownRows(store).shownKey($0, at: position, in: table) }
+        if let place { try note(at: place, in: table, on: store.connection) }
+    }
+
+    /// - Parameter place: the row's rowid, or its key in a table without.
+    static func note(at place: [Value], in table: TrackedTable, on connection: Connection) throws {
         let keys = table.capturesKey ? table.keyColumnNames.map { ", \(SQL.name($0))" }.joined() : ""
         let targets = table.capturesKey ? table.key.indices.map { ", k\($0)" }.joined() : ""
-        let key =
-            try table.hasRowid
-            ? [.integer(position)]
-            : identity.flatMap { try ShownRows(store).shownKey($0, at: position, in: table) } ?? []
-        guard !key.isEmpty else { return }
-        let statement = try store.connection.prepare(
+        let statement = try connection.prepare(
             """
             INSERT INTO \(table.pending)(kind, row, ms\(targets))
             SELECT \(Kind.found.rawValue), \(table.hasRowid ? table.rowid : "NULL"), \(SQL.milliseconds)\(keys)
             FROM \(table.quoted) WHERE \(table.hasRowid ? "\(table.rowid) = ?" : table.keyCondition)
             """)
-        for (index, value) in key.enumerated() { statement.bind(value, at: index + 1) }
+        for (index, value) in place.enumerated() { statement.bind(value, at: index + 1) }
         try statement.run()
     }
 }

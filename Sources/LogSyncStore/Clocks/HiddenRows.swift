@@ -58,12 +58,12 @@ struct HiddenRows {
     /// What a table that is not here is called in this store, which keeps all its rows under one name: of names that are one
     /// to SQLite, or the same letters in other bytes, the one that came first.
     func name(ofAbsent table: String) throws -> String {
-        if store.absentNames == nil {
-            store.absentNames = store.hasHidden ? try Self.absentNames(on: connection) : [:]
+        if store.cached.absentNames == nil {
+            store.cached.absentNames = store.hasHidden ? try Self.absentNames(on: connection) : [:]
         }
         let folded = table.folded
-        if let name = store.absentNames?[folded] { return name }
-        store.absentNames?[folded] = table
+        if let name = store.cached.absentNames?[folded] { return name }
+        store.cached.absentNames?[folded] = table
         return table
     }
 

@@ -3,6 +3,15 @@ import LogSyncSQLite
 import LogSyncState
 
 extension OpenStore {
+    /// Names the app's schema as it is now.
+    func schemaFingerprint() throws -> SchemaFingerprint? {
+        let version = try connection.integer("PRAGMA schema_version") ?? 0
+        if let fingerprint, fingerprint.version == version { return fingerprint.of }
+        let current = try settledSchema() ?? settleSchema().fingerprint
+        fingerprint = (version, current)
+        return current
+    }
+
     /// The schema that stands for the one that the store has, by the fact of its name: with the rows of local tables as
     /// they were when it was settled. nil where it has to be settled anew.
     func settledSchema() throws -> SchemaFingerprint? {
@@ -33,10 +42,20 @@ extension OpenStore {
     }
 
     func uniqueKeys(of table: TrackedTable) throws -> [UniqueKey] {
-        if let keys = uniqueKeys[table.id] { return keys }
+        if let keys = cached.uniqueKeys[table.id] { return keys }
         let keys = try UniqueKey.read(table, on: connection)
-        uniqueKeys[table.id] = keys
+        cached.uniqueKeys[table.id] = keys
         return keys
+    }
+
+    /// How a table's rows may be recorded and merged in batches, but for what the rows at hand say
+    /// (``isContested(_:)``). Nothing where batches are off.
+    func batching(of table: TrackedTable) -> Batching {
+        guard configuration.batches else { return [] }
+        if let known = cached.batchings[table.id] { return known }
+        let batching = Batching(table, hasCounters: !counters(of: table).isEmpty, referenceRules)
+        cached.batchings[table.id] = batching
+        return batching
     }
 }
 
@@ -64,7 +83,7 @@ extension OpenStore {
     /// What a column shows where it has no entry.
     func defaultValue(of table: TrackedTable, _ position: Int) -> Value {
         let key = "\(table.id).\(table.columns[position].id)"
-        if let known = defaults[key] { return known }
+        if let known = cached.defaults[key] { return known }
         var value = Value.null
         if let sql = table.schema.column(table.columns[position].local)?.defaultSQL,
             let read = try? connection.scalar("SELECT \(sql)")
@@ -73,7 +92,7 @@ extension OpenStore {
             // cannot be evaluated alone, and no column that was added later may have such a default.
             value = table.schema.affinity(of: table.columns[position].local).apply(to: read)
         }
-        defaults[key] = value
+        cached.defaults[key] = value
         return value
     }
 }

@@ -12,6 +12,12 @@ final class OpenStore {
     var connection: Connection
     let configuration: StoreConfiguration
     private(set) var catalog: Catalog
+    /// What is known of the catalog's tables; made anew with it.
+    var cached = CatalogCache()
+    /// The schema's fingerprint, and the version of which it is; see ``schemaFingerprint()``.
+    var fingerprint: (version: Int64, of: SchemaFingerprint)?
+    /// The app's triggers as they fire when logsync writes.
+    var triggerCopies = AppTriggerCopies()
     private(set) var peers: PeerTable
     /// This peer's number.
     private(set) var own: Int64
@@ -21,6 +27,8 @@ final class OpenStore {
     private var hasFormerSalt: Bool
     /// The sum of the state digest (Documentation/model.md, particular rules), as committed and as changed since.
     var stateDigest: UInt64
+    /// The digests of the last two dots: what a change puts in one's place is mostly of another.
+    var lastDots = (DotDigest(), DotDigest())
     /// The time of this store's last transaction.
     var lastTime: HybridTime
     /// The token of what came last into the history; nil until it was asked for.
@@ -33,27 +41,18 @@ final class OpenStore {
     var hasReserved: Bool
     private(set) var schemaVersion: Int64
     /// The merge policies in force.
-    private(set) var policies: Policies
+    private(set) var policies: Policies {
+        didSet {
+            cached.batchings = [:]
+            referenceRules = ReferenceRules(catalog, unenforced: policies.unenforced)
+        }
+    }
     /// The references between rows, as declared and as settings have them.
     private(set) lazy var referenceRules = ReferenceRules(catalog, unenforced: policies.unenforced)
-    /// The unique keys of tables, by table id.
-    var uniqueKeys: [Int64: [UniqueKey]] = [:]
-    /// How tables' rows may be worked on in batches, by table id, as the schema and the policies are; see
-    /// ``batching(of:)``.
-    private var batchings: [Int64: Batching] = [:]
     /// Whether rows are folded into others.
     var hasFolded: Bool
     /// Whether rows show something else than their references.
     var hasReplaced: Bool
-    /// The schema version for which the app's triggers were copied.
-    private var copiedTriggers: Int64 = -1
-    /// The app's triggers that could not be copied.
-    private var unmadeTriggers: [UnmadeObject] = []
-    /// The tables that have such copies, in lower case, once it was asked for.
-    private var withCopiedTriggers: Set<String>?
-    /// Columns' defaults as evaluated, by table and column id.
-    var defaults: [String: Value] = [:]
-    private var schema: (version: Int64, fingerprint: SchemaFingerprint)?
     /// The key columns of tables that are not here, by the table's lower-case name in logs.
     var absentKeys: [String: [String]]
     /// The rows that something else than an import changed, by table, until they are handed on.
@@ -70,23 +69,6 @@ final class OpenStore {
     var hasCopies: Bool?
     /// Whether a program may be filling a table that it has dropped (``DroppedRows``); nil where it is to be found out.
     var hasDropped: Bool?
-    /// Whether of some columns it is not known what they were called (``UndecidedColumns``); nil until it was asked for.
-    var hasUndecided: Bool?
-    /// Whether columns or tables are left alone because they seem to refer to other rows (``HeldReferences``); nil until it
-    /// was asked for.
-    var hasHeldReferences: Bool?
-    /// Whether another peer has said of columns since what they were called (``LateRenames``); nil until it was asked for.
-    var hasLateRenames: Bool?
-    /// Whether the store is known to have noted what its references mean.
-    var hasReferenceHistory = false
-    /// The statements that ask ``PendingRows``; made when they are first needed.
-    var pendingQueries: [String]?
-    /// What tables are called that are not here, by folded name, once it was asked for.
-    var absentNames: [String: String]?
-    /// The columns of which deleted rows' values are kept, by table id, once it was asked for.
-    var tombstones: [Int64: [Int]] = [:]
-    /// What rows are called by peers that have migrated, by table id, once it was asked for.
-    var otherKeys: [Int64: [Value: RowIdentity]] = [:]
 
     init(_ connection: Connection, configuration: StoreConfiguration) throws {
         self.connection = connection
@@ -126,17 +108,10 @@ final class OpenStore {
     /// Reads the registered tables and their declarations again.
     func reloadCatalog() throws {
         connection.finalizeStatements()
-        defaults = [:]
         catalog = try Catalog.load(on: connection)
+        cached = CatalogCache()
         policies.fit(catalog)
-        uniqueKeys = [:]
-        batchings = [:]
-        (tombstones, otherKeys) = ([:], [:])
-        (hasUndecided, hasLateRenames, pendingQueries, absentNames) = (nil, nil, nil, nil)
-        hasHeldReferences = nil
-        hasReferenceHistory = false
-        referenceRules = ReferenceRules(catalog, unenforced: policies.unenforced)
-        if copiedTriggers >= 0 { try AppTriggers(catalog: catalog, connection: connection).setAbortClauses() }
+        if triggerCopies.areMade { try AppTriggers(catalog: catalog, connection: connection).setAbortClauses() }
     }
 
     /// Notes that columns, triggers and clock records agree with the schema as it is now.
@@ -149,22 +124,8 @@ final class OpenStore {
     /// Reads the merge policies again; returns whether they changed.
     func reloadPolicies() throws -> Bool {
         let read = try Policies(on: connection, custom: configuration.policies, catalog)
-        defer {
-            policies = read
-            batchings = [:]
-            referenceRules = ReferenceRules(catalog, unenforced: read.unenforced)
-        }
+        defer { policies = read }
         return !read.saysTheSame(as: policies)
-    }
-
-    /// How a table's rows may be recorded and merged in batches, but for what the rows at hand say
-    /// (``isContested(_:)``). Nothing where batches are off.
-    func batching(of table: TrackedTable) -> Batching {
-        guard configuration.batches else { return [] }
-        if let known = batchings[table.id] { return known }
-        let batching = Batching(table, hasCounters: !counters(of: table).isEmpty, referenceRules)
-        batchings[table.id] = batching
-        return batching
     }
 
     func reloadPeers() throws {
@@ -194,50 +155,6 @@ final class OpenStore {
         hasFormerSalt = false
     }
 
-    /// Sees to it that the app's triggers on untracked tables fire when logsync writes the app's rows: an import, a
-    /// parked row that can be shown again, a conflict that is settled, another policy. Every write transaction of that
-    /// kind begins with it, most by ``RecordStep``.
-    func copyAppTriggers() throws {
-        let version = try connection.integer("PRAGMA main.schema_version") ?? 0
-        guard version != copiedTriggers else { return }
-        unmadeTriggers = try AppTriggers.install(
-            catalog, extensions: configuration.extensions, on: connection)
-        copiedTriggers = version
-        withCopiedTriggers = nil
-    }
-
-    /// The app's triggers that do not fire though they should.
-    func unmadeTriggersNow() throws -> [UnmadeObject] {
-        try copyAppTriggers()
-        return unmadeTriggers
-    }
-
-    /// Whether the app's triggers fire when logsync writes the table.
-    func hasCopiedTriggers(on table: TrackedTable) throws -> Bool {
-        if withCopiedTriggers == nil {
-            withCopiedTriggers = Set(
-                try connection.rows("SELECT tbl_name FROM temp.sqlite_master WHERE type = 'trigger'")
-                    .map { String(text: $0[0]).folded })
-        }
-        return withCopiedTriggers?.contains(table.schema.name.folded) ?? false
-    }
-
-    /// Drops those copies, for writes of which the triggers themselves are to hear; an import makes them again.
-    func dropAppTriggerCopies() throws {
-        copiedTriggers = -1
-        withCopiedTriggers = nil
-        try AppTriggers.remove(on: connection)
-    }
-
-    /// Names the app's schema as it is now.
-    func schemaFingerprint() throws -> SchemaFingerprint? {
-        let version = try connection.integer("PRAGMA schema_version") ?? 0
-        if let schema, schema.version == version { return schema.fingerprint }
-        let fingerprint = try settledSchema() ?? settleSchema().fingerprint
-        schema = (version, fingerprint)
-        return fingerprint
-    }
-
     /// Now, as a time without a counter.
     var now: HybridTime { HybridTime(milliseconds: configuration.clock.now()) }
 
@@ -262,54 +179,4 @@ final class OpenStore {
 
     /// Notes the time of something that is recorded, or let in, within this write transaction.
     func noteTime(_ time: HybridTime) { latestTime = max(latestTime, time.milliseconds) }
-
-    // MARK: State digest
-
-    /// Adds (or with `sign` −1 takes away) one entry's share of the state digest.
-    @inline(__always)
-    func count(_ sign: Int, row: UInt64, column: UInt64, _ stamp: Stamp) {
-        let share = StateDigest.share(row: row, column: column, dot: dotDigest(stamp))
-        stateDigest = sign > 0 ? stateDigest &+ share : stateDigest &- share
-    }
-
-    /// The digests of the last two dots: what a change puts in one's place is mostly of another.
-    private var lastDots: (Dotted, Dotted) = (Dotted(), Dotted())
-
-    private struct Dotted {
-        var peer: Int64 = -1
-        var sequence: UInt64 = 0
-        var digest: UInt64 = 0
-
-        @inline(__always)
-        func isOf(_ stamp: Stamp) -> Bool { stamp.peer == peer && stamp.sequence == sequence }
-    }
-
-    @inline(__always)
-    func dotDigest(_ stamp: Stamp) -> UInt64 {
-        if lastDots.0.isOf(stamp) { return lastDots.0.digest }
-        if lastDots.1.isOf(stamp) { return lastDots.1.digest }
-        let digest = StateDigest.dot(peers.id(stamp.peer), stamp.sequence)
-        lastDots = (Dotted(peer: stamp.peer, sequence: stamp.sequence, digest: digest), lastDots.0)
-        return digest
-    }
-
-    func rowDigest(_ table: String, _ identity: RowIdentity) -> UInt64 { StateDigest.row(table, identity) }
-
-    func rowDigest(_ table: TrackedTable, _ identity: RowIdentity) -> UInt64 {
-        StateDigest.row(table.nameDigest, identity)
-    }
-
-    /// Adds or takes away the shares of all of a row's entries.
-    func count(_ sign: Int, _ state: RowClock, row: UInt64, table: TrackedTable) {
-        for stamp in state.insertEntries { count(sign, row: row, column: StateDigest.insertColumn, stamp) }
-        for column in 0..<max(state.columnCount, (state.cells.keys.max() ?? -1) + 1) {
-            count(sign, state.cell(column), row: row, column: table.columnDigests[column])
-        }
-        for (name, cell) in state.cellsByName { count(sign, cell, row: row, column: StateDigest.column(name)) }
-    }
-
-    func count(_ sign: Int, _ cell: CellState, row: UInt64, column: UInt64) {
-        for version in cell.versions { count(sign, row: row, column: column, version.stamp) }
-        for addition in cell.additions { count(sign, row: row, column: column, addition.stamp) }
-    }
 }

@@ -130,13 +130,10 @@ final class Candidate {
 
 /// The rows to decide together, found by what others call them.
 struct Candidates {
-    private let store: OpenStore
     /// As they were added.
     private(set) var all: [Candidate] = []
     private var byName: [RowName: Candidate] = [:]
     private var byPosition: [Int64: [Int64: Candidate]] = [:]
-
-    init(_ store: OpenStore) { self.store = store }
 
     var isEmpty: Bool { all.isEmpty }
 
@@ -153,9 +150,6 @@ struct Candidates {
         if let position = candidate.position { byPosition[candidate.table.id, default: [:]][position] = candidate }
         return true
     }
-
-    /// In the order of their age.
-    func sorted() -> [Candidate] { all.sorted(by: store.isOlder) }
 }
 
 extension OpenStore {

@@ -36,7 +36,7 @@ struct Neighbours {
         if rule.parent.hasRowid { return try parents(reference, rule) }
         return try answers(reference, rule, selecting: SQL.list(rule.parent.keyColumnNames)) { statement in
             (0..<statement.columnCount).map(statement.value)
-        }.compactMap { try position(of: $0, in: rule.parent, besides: Candidates(store)) }
+        }.compactMap { try position(of: $0, in: rule.parent, besides: Candidates()) }
     }
 
     /// What a reference shows by default where its row does not stand, as logs have it; nil where that is NULL.
@@ -211,7 +211,7 @@ struct Neighbours {
             SELECT \(selected) FROM \(child.quoted)
             WHERE (\(collated.joined(separator: ", "))) IN (SELECT \(columns) FROM temp.\(scratch))
             """)
-        let none = Candidates(store)
+        let none = Candidates()
         return try rows.compactMap { row in
             try position(of: row, in: child, besides: none).map { (child, $0) }
         }

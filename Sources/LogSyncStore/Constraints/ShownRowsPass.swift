@@ -30,7 +30,7 @@ struct ShownRowsPass {
         notes: ChangeNotes? = nil
     ) throws {
         guard !undecided.isEmpty || !formerRows.isEmpty || store.hasHidden || store.hasReplaced else { return }
-        var candidates = Candidates(store)
+        var candidates = Candidates()
         for row in undecided {
             guard let table = store.catalog[row.full.table] else { continue }
             candidates.add(try candidate(row.full, in: table, former: row.former, isCounted: row.isCounted))
@@ -142,7 +142,7 @@ struct ShownRowsPass {
     ///
     /// - Parameter first: how many of the candidates have been explored.
     private func explore(_ candidates: inout Candidates, from first: inout Int) throws {
-        let solver = ConstraintSolver(Candidates(store), in: StoreSurroundings(store, shownRows: shownRows))
+        let solver = ConstraintSolver(Candidates(), in: StoreSurroundings(store, shownRows: shownRows))
         while first < candidates.all.count {
             let candidate = candidates.all[first]
             first += 1

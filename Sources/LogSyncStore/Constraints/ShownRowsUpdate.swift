@@ -10,7 +10,7 @@ struct ShownRowsUpdate {
     let notes: ChangeNotes?
 
     func run() throws {
-        let all = candidates.sorted()
+        let all = candidates.all.sorted(by: store.isOlder)
         let held = heldIntegers(all)
         for candidate in all where !candidate.isShown { try park(candidate) }
         try handOverIntegers(all)

@@ -62,7 +62,7 @@ final class TransactionMerge {
     private var counts: [String: ChangeCounts] = [:]
     /// The transaction's place in the history.
     private var token: Int64 = 0
-    private var batchInserter: BatchInserter?
+    private lazy var batches = TransactionBatches(self)
 
     /// - Parameters:
     ///   - early: the rows that another merge of it has done already.
@@ -96,7 +96,7 @@ final class TransactionMerge {
     func run(_ incoming: IncomingTransaction) throws -> ImportedTransaction {
         blobs = incoming.blobs
         try incoming.forEachGroup { try applyGroup($0) }
-        try flushBatch()
+        try batches.flush()
         try applyDeferredRows()
         try advanceVector(to: incoming.chain)
         try reinsertEditedRows()
@@ -134,7 +134,8 @@ final class TransactionMerge {
             deleted: group.kind == .delete ? group.rowCount : 0)
         let target = GroupTarget(group, store.catalog[group.table])
         try target.check(group, store.catalog)
-        for index in try applyBatch(group, target) {
+        let left = try early == nil ? batches.apply(group, target) : Array(0..<group.rowCount)
+        for index in left {
             let row = IncomingRow(group, index, target, stamp)
             if !isMerged(row) { try apply(row, mayDefer: true) }
         }
@@ -158,29 +159,6 @@ final class TransactionMerge {
         var named = group
         named.table = try HiddenRows(store).name(ofAbsent: group.table)
         return named
-    }
-
-    /// Applies the changes of a group that nothing contests, and returns the others, by index.
-    private func applyBatch(_ group: RowGroup, _ target: GroupTarget) throws -> [Int] {
-        guard early == nil else { return Array(0..<group.rowCount) }
-        guard let batch = try BatchInsertMerge(group, target, self), let table = target.table else {
-            try flushBatch()
-            return try BatchChangeMerge(group, target, self)?.apply() ?? Array(0..<group.rowCount)
-        }
-        if batchInserter?.table !== table {
-            try flushBatch()
-            batchInserter = try BatchInserter(table, store, shownRows, stamp)
-        }
-        guard let batchInserter else { return [] }
-        let left = try batch.insert(with: batchInserter)
-        if !left.isEmpty { try flushBatch() }
-        return left
-    }
-
-    /// Writes what the batch inserter kept back: the rows that follow may look for rows that it inserted.
-    private func flushBatch() throws {
-        try batchInserter?.flush()
-        batchInserter = nil
     }
 
     // MARK: Rows
@@ -266,7 +244,7 @@ final class TransactionMerge {
     private func updateShownRows() throws {
         // Which rows are shown is decided by the settings as they are with this transaction.
         if counts[SettingTable.name] != nil {
-            store.hasLateRenames = nil
+            store.cached.hasLateRenames = nil
             try PolicyChange(store: store, shownRows: shownRows).apply()
         }
         let touched = Set(counts.keys.compactMap { store.catalog[$0]?.id })

@@ -1,7 +1,7 @@
 import LogSyncModel
 import LogSyncSQLite
 
-/// Phase `stopEnforcingBrokenReferences`: finds references that this store's own data leave dangling. Such a reference
+/// Phase `stopEnforcing`: finds references that this store's own data leave dangling. Such a reference
 /// is not enforced any more, for the content, once and for all (Documentation/model.md, particular rules): most
 /// programs never turn `foreign_keys` on.
 struct BrokenReferences {
@@ -16,8 +16,16 @@ struct BrokenReferences {
         try enforced(store.catalog.tables).filter { try isBroken($0, where: "1", reading: source) }
     }
 
+    /// Gives up the references that this store's own data broke, in the transaction that tells other peers so.
+    func stopEnforcing(_ tables: [TableRecording], _ recorder: Recorder) throws {
+        let broken = try since(tables)
+        guard !broken.isEmpty, let settings = store.catalog[SettingTable.name] else { return }
+        for rule in broken { try Settings(store).set(ReferenceRule.setting, rule.target, ReferenceRule.unenforced) }
+        try recorder.recording(of: settings)?.readPendingRows()
+    }
+
     /// The references that were broken since the last recording.
-    func since(_ recordings: [TableRecording]) throws -> [ReferenceRule] {
+    private func since(_ recordings: [TableRecording]) throws -> [ReferenceRule] {
         let captured = Dictionary(uniqueKeysWithValues: recordings.map { ($0.table.id, $0) })
         return try enforced(store.catalog.tables).filter { rule in
             if let child = captured[rule.child.id], child.hasWrites, try isBrokenWhereWritten(rule) { return true }

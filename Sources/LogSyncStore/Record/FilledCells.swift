@@ -7,7 +7,7 @@ extension RowClock {
     /// Whether nothing of a row was written that the transaction of a fill had not seen.
     func isUnchanged(since filled: CellState, _ recorder: Recorder) throws -> Bool {
         guard filled.versions.count == 1, let fill = filled.versions.first?.stamp,
-            let seen = try recorder.coverage(of: fill)
+            let seen = try recorder.fills.coverage(of: fill)
         else { return false }
         return allStamps.allSatisfy { $0.time == .zero || seen.covers($0) }
     }

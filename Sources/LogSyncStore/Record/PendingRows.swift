@@ -17,8 +17,8 @@ struct PendingRows {
 
     init(_ store: OpenStore) throws {
         let tables = store.catalog.tables
-        let queries = store.pendingQueries ?? Self.queries(tables)
-        store.pendingQueries = queries
+        let queries = store.cached.pendingQueries ?? Self.queries(tables)
+        store.cached.pendingQueries = queries
         for (index, query) in queries.enumerated() {
             let statement = try store.connection.prepare(query)
             defer { statement.reset() }

@@ -40,33 +40,16 @@ final class Recorder {
     /// The integers of rows that have gone, which rows may still refer to.
     let dangling: DanglingReferences
     private var writer: TransactionWriter?
-    /// What migrations have put into new columns, by table and column id.
-    private(set) var fills: [Int64: [Int: MigrationFill]] = [:]
-    /// Rows of tables that came with rows in them.
-    private lazy var found = FoundIdentities(
-        store, self, byValues: findings.tablesByValues,
-        known: { [unowned self] integer, table in
-            if let identity = foundEarly[table.id]?[integer] { return identity }
-            return try recording(of: table)?.identity(at: integer)
-                ?? identities.knownIdentity(of: integer, in: table)
-        },
-        assign: { [unowned self] table, rowid, _, identity in
-            foundEarly[table.id, default: [:]][rowid] = identity
-        })
-    /// Such rows that were found before their turn, because others refer to them, by table and rowid.
-    private var foundEarly: [Int64: [Int64: RowIdentity]] = [:]
-    private var movedRows: [Int64: MovedRows] = [:]
+    /// What migrations have put into columns.
+    var fills: MigrationFills
+    /// The identities of rows that came with their tables.
+    private(set) lazy var arrived = ArrivedRows(self)
+    /// The rows that columns name by their keys.
+    private(set) lazy var named = NamedRows(store)
+    /// What only this store's programs are told.
+    var untold = UntoldChanges()
     private let author: String?
     private let context: String?
-    /// The keys of rows that columns name, by column and table id, and by digest.
-    private var namedKeys: [Int: [Int64: [UInt32: Value]]] = [:]
-    /// The rows that have got other integers, or refer to such rows, as this store's programs know them.
-    private var moved: [String: TableChanges] = [:]
-    /// What transactions had seen, by one of their stamps at time 0.
-    private var coverages: [Stamp: Coverage?] = [:]
-
-    private var connection: Connection { store.connection }
-    private var identities: IdentityMap { IdentityMap(store: store) }
 
     /// - Parameter findings: of the schema, in the same write transaction.
     init(
@@ -78,11 +61,7 @@ final class Recorder {
         self.context = context
         milliseconds = store.configuration.clock.now()
         dangling = DanglingReferences(store)
-    }
-
-    /// Whether anything was captured since the last recording.
-    static func hasPending(_ store: OpenStore) throws -> Bool {
-        try !PendingRows(store).isEmpty
+        fills = MigrationFills(store)
     }
 
     /// Records what was captured; nil where nothing differs from what is recorded already.
@@ -102,7 +81,7 @@ final class Recorder {
         for table in tables { try table.addChangedReferences() }
         // A setting says that a reference is enforced no more, and is a row to be recorded like other rows. Whether a
         // program's rows break one is asked while they are as it left them.
-        try stopEnforcingBrokenReferences()
+        try BrokenReferences(store: store).stopEnforcing(tables, self)
         // What names a row by its key is recorded with the key that the row is going to show.
         for table in tables { try table.renewFormerReferences() }
         // From here on records change their places: keys made of integers are looked up by what these meant.
@@ -129,9 +108,9 @@ final class Recorder {
         // Last, since simple rows were read from them twice.
         for table in tables { try table.clearPending() }
         defer { writer = nil }
-        if let writer { return try writer.finish(moved) }
+        if let writer { return try writer.finish(untold.changes) }
         // Nothing that other peers could hear of.
-        try store.keepHistory(moved, cause: .moved, time: milliseconds)
+        try store.keepHistory(untold.changes, cause: .moved, time: milliseconds)
         return nil
     }
 
@@ -145,144 +124,14 @@ final class Recorder {
         return writer
     }
 
-    /// Notes that a row has another integer, which says nothing to other peers.
-    func noteMove(of table: TrackedTable, from former: Int64, to integer: Int64) {
-        moved[table.name, default: TableChanges()].note(.delete, [.integer(former)])
-        moved[table.name, default: TableChanges()].note(.insert, [.integer(integer)])
-    }
-
-    /// Notes that a row goes on under another key, which holds the integer of such a row: what it was has gone. What it is
-    /// now is written.
-    func noteFormerKey(_ key: [Value], of table: TrackedTable) {
-        moved[table.name, default: TableChanges()].note(.delete, key)
-    }
-
-    /// Notes that a row refers to such rows, as it did before.
-    ///
-    /// - Parameter positions: of the columns that do.
-    func noteOtherIntegers(at positions: [Int], key: [Value], in table: TrackedTable) {
-        guard !positions.isEmpty else { return }
-        moved[table.name, default: TableChanges()].note(
-            .update, key, columns: positions.map { table.columns[$0].local })
-    }
-
     /// Encodes the changes collected so far; a table's changes stay together.
     func flush() throws { try writer?.flush() }
-
-    /// Notes what a migration has put into a row.
-    func noteFill(_ value: Value, of column: Int, in table: TrackedTable) {
-        fills[table.id, default: [:]][column, default: MigrationFill(value)].add(value)
-    }
-
-    /// The key of that digest which a column names a row by.
-    func key(_ digest: UInt32, in column: TrackedTable.Column, of table: TrackedTable) throws -> Value? {
-        guard let (parent, position) = store.catalog.namedKey(column, in: table) else { return nil }
-        if let keys = namedKeys[column.id]?[table.id] { return keys[digest] }
-        var keys: [UInt32: Value] = [:]
-        try TableReader(table: parent, store: store).forEachRow { _, values in
-            let value = values[position]
-            if !value.isNull { keys[UInt32(truncatingIfNeeded: table.valueDigest.of(value))] = value }
-        }
-        namedKeys[column.id, default: [:]][table.id] = keys
-        return keys[digest]
-    }
-
-    /// What the transaction of a fill had seen, itself included; nil where too little is known of it.
-    func coverage(of fill: Stamp) throws -> Coverage? {
-        if let known = coverages[fill] { return known }
-        let seen = try store.peers.dependencies(of: fill.peer, at: fill.sequence, on: connection)
-        var coverage = seen.map { Coverage($0, peers: store.peers) }
-        coverage?.raise(fill.peer, to: fill.sequence)
-        coverages[fill] = .some(coverage)
-        return coverage
-    }
-
-    // MARK: Phases of all tables
 
     private func read(_ pending: PendingRows) throws {
         tables = try store.catalog.tables.map { try TableRecording($0, pending, self) }
         tablesByID = Dictionary(uniqueKeysWithValues: tables.map { ($0.table.id, $0) })
     }
 
-    /// Gives up the references that this store's own data broke, in the transaction that tells other peers so.
-    private func stopEnforcingBrokenReferences() throws {
-        let broken = try BrokenReferences(store: store).since(tables)
-        guard !broken.isEmpty, let settings = store.catalog[SettingTable.name] else { return }
-        for rule in broken { try Settings(store).set(ReferenceRule.setting, rule.target, ReferenceRule.unenforced) }
-        try recording(of: settings)?.readPendingRows()
-    }
-
-    // MARK: What integers mean
-
     /// nil while pending rows are being read, and where the rows that a store begins with are recorded.
     func recording(of table: TrackedTable) -> TableRecording? { tablesByID[table.id] }
-
-    /// What an integer that a reference holds means, as logs have it, once all that was captured is recorded.
-    func logged(_ integer: Int64, in parent: TrackedTable) throws -> Value {
-        if let identity = recording(of: parent)?.identity(at: integer) { return .reference(identity) }
-        return try identities.logged(integer, in: parent)
-    }
-
-    /// A value as logs have it: the integer of a referenced row becomes its identity.
-    func translated(_ value: Value, _ position: Int, in table: TrackedTable) throws -> Value {
-        guard case .integer(let integer) = value, let name = table.columns[position].reference,
-            let parent = store.catalog[name]
-        else { return value }
-        return try logged(integer, in: parent)
-    }
-
-    /// The identity of a row of a table that came with rows in it.
-    func foundIdentity(of row: TableReader.Row, _ rowid: Int64, _ table: TrackedTable) throws -> RowIdentity {
-        if let identity = try found.identity(of: row, rowid, table) { return identity }
-        guard let identity = foundEarly[table.id]?[rowid] else {
-            throw LogSyncError(.invalidStore, "a row of \(table.name) has no identity; nothing was recorded")
-        }
-        return identity
-    }
-
-    /// The identity of another peer's row that a row of a table which has just come is.
-    func movedIdentity(of row: TableReader.Row, _ table: TrackedTable) throws -> RowIdentity? {
-        guard findings.tablesByValues.contains(table.id) else { return nil }
-        let rows = try movedRows[table.id] ?? MovedRows(of: table, in: store)
-        movedRows[table.id] = rows
-        return try rows.identity(of: row) { try translated(row.values[$0], $0, in: table) }
-    }
-
-    /// A row's cells as the log has them.
-    ///
-    /// - Parameter leavesOutKey: whether a key column is left out whose spelling is the identity's.
-    func cells(
-        of row: TableReader.Row, _ identity: RowIdentity, at positions: some Sequence<Int>,
-        leavesOutKey: Bool = false, in table: TrackedTable
-    ) throws -> [TransactionWriter.Cell] {
-        let parts = leavesOutKey ? identity.naturalParts ?? [] : []
-        var cells: [TransactionWriter.Cell] = []
-        for position in positions {
-            let value = try translated(row.values[position], position, in: table)
-            if let part = table.key.firstIndex(where: { $0.index == position }), parts.indices.contains(part),
-                parts[part].value == value
-            {
-                continue
-            }
-            let column = table.columns[position]
-            cells.append(TransactionWriter.Cell(column: column.name, reference: column.reference, value: value))
-        }
-        return cells
-    }
-
-    // MARK: Times
-
-    /// The time of a row change: when it was captured, no later than now and above everything that it supersedes.
-    func time(captured: Int64, above stamps: [Stamp]) -> HybridTime {
-        time(captured: captured, above: stamps.lazy.map(\.time).max())
-    }
-
-    /// - Parameter latest: the latest time of what it supersedes; nil where that is nothing.
-    func time(captured: Int64, above latest: HybridTime?) -> HybridTime {
-        let limit = milliseconds + store.configuration.maximumDrift
-        let base = captured > limit ? milliseconds : min(captured, milliseconds)
-        let time = HybridTime(milliseconds: base)
-        guard let latest, latest >= time else { return time }
-        return latest.successor
-    }
 }

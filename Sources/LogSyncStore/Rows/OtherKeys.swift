@@ -22,14 +22,14 @@ struct OtherKeys {
 
     /// Takes up what has become of a row.
     func note(_ state: RowClock, of identity: RowIdentity) {
-        guard store.otherKeys[table.id] != nil, let key = key(state) else { return }
-        store.otherKeys[table.id]?[key] = identity
+        guard store.cached.otherKeys[table.id] != nil, let key = key(state) else { return }
+        store.cached.otherKeys[table.id]?[key] = identity
     }
 
     /// The row that is called so; nil where none is.
     func row(called key: Value) throws -> RowIdentity? {
         try find()
-        guard let rows = store.otherKeys[table.id], !rows.isEmpty else { return nil }
+        guard let rows = store.cached.otherKeys[table.id], !rows.isEmpty else { return nil }
         for key in [key] + key.otherTypes {
             guard let identity = rows[key], try mayBe(identity, called: key) else { continue }
             return identity
@@ -38,8 +38,8 @@ struct OtherKeys {
     }
 
     private func find() throws {
-        guard store.otherKeys[table.id] == nil else { return }
-        store.otherKeys[table.id] = [:]
+        guard store.cached.otherKeys[table.id] == nil else { return }
+        store.cached.otherKeys[table.id] = [:]
         let clock = ClockTable(table: table, connection: store.connection)
         for row in try store.connection.rows("SELECT row FROM \(table.clock) WHERE extra IS NOT NULL") {
             guard let record = try clock.record(at: row[0].asInteger), let identity = record.named else { continue }

@@ -182,7 +182,7 @@ final class ShownRows {
         for (name, cell) in full.state.cellsByName {
             guard let position = table.positions[name.folded] else {
                 // A dropped column's name may come back in a log of a peer that still has it, and one that was skipped come.
-                store.hasLateRenames = nil
+                store.cached.hasLateRenames = nil
                 state.cellsByName[name] = cell
                 continue
             }

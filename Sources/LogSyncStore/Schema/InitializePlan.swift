@@ -88,12 +88,6 @@ extension InitializePlan {
         }
         // Settings have names in logs; here a table may be called something else.
         for setting in settings where setting.kind == "rename" {
-            if let identity = plan.settledIdentities[setting.value] {
-                plan.settledIdentities[setting.target] = identity
-            }
-            if let key = plan.firstKeys[setting.value.folded] {
-                plan.firstKeys[setting.target.folded] = key
-            }
             guard !replicated.contains(setting.target.folded) else { continue }
             if plan.skip.contains(setting.value) { plan.skip.append(setting.target) }
             if plan.local.contains(setting.value) { plan.local.append(setting.target) }

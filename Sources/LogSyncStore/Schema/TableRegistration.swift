@@ -40,24 +40,26 @@ struct TableRegistration {
     func choices() throws -> Choices {
         var choices = Choices()
         // Who names an identity for a table, or whose content has settled one, means it to be replicated.
-        let identified = (Array(plan.identities.keys) + plan.settledIdentities.keys).map { $0.folded }
+        let named = Set(plan.identities.keys.map { $0.folded })
+        func isIdentified(_ table: String) throws -> Bool {
+            try named.contains(table.folded) || settled(table) != nil
+        }
         // What is said goes before what is usual: a table that notes migrations may be one that is to stay here.
         let skipped = Set(plan.skip.map { $0.folded })
-        let named = Set(plan.local.map { $0.folded })
-        func isLocal(_ table: String) -> Bool {
-            named.contains(table.folded)
-                || AppSchema.notesMigrations(table) && !identified.contains(table.folded)
-                    && !skipped.contains(table.folded)
+        let local = Set(plan.local.map { $0.folded })
+        func isLocal(_ table: String) throws -> Bool {
+            try local.contains(table.folded)
+                || AppSchema.notesMigrations(table) && !skipped.contains(table.folded) && !isIdentified(table)
         }
         var seen: Set<String> = []
         let declarations = try TableDeclarations(on: connection)
         for name in try TableSchema.tableNames(on: connection) where seen.insert(name.folded).inserted {
-            if isLocal(name) {
+            if try isLocal(name) {
                 choices.left.append((name, "local"))
             } else if skipped.contains(name.folded) {
                 choices.left.append((name, "skipped"))
             } else if let schema = try TableSchema.read(name, on: connection, among: declarations) {
-                if try isVersion(schema), !identified.contains(name.folded) {
+                if try isVersion(schema), try !isIdentified(name) {
                     choices.left.append((name, "local"))
                     continue
                 }
@@ -116,10 +118,7 @@ struct TableRegistration {
 
     private func checkedChoice(_ schema: TableSchema, unfit: inout [UnmadeObject]) throws -> Choice {
         try checkWritable(schema)
-        func given(_ identities: [String: IdentityChoice]) -> IdentityChoice? {
-            identities.first { $0.key.folded == schema.name.folded }?.value
-        }
-        if let settled = given(plan.settledIdentities) {
+        if let settled = try settled(schema.name) {
             if let choice = try choiceUnderAnotherKey(schema, settled) { return choice }
             do {
                 return try choice(schema, settled)
@@ -130,7 +129,18 @@ struct TableRegistration {
                         reason: "the content's setting does not fit this schema: \(error.message)"))
             }
         }
-        return try choice(schema, given(plan.identities))
+        return try choice(schema, plan.identities.first { $0.key.folded == schema.name.folded }?.value)
+    }
+
+    /// What the content has settled of how a table's rows are named: of the one that logs call so, whatever other tables are
+    /// called here, or were.
+    private func settled(_ table: String) throws -> IdentityChoice? {
+        let name = try logName(of: table)
+        return plan.settledIdentities.first { $0.key.folded == name.folded }?.value
+    }
+
+    private func logName(of table: String) throws -> String {
+        try Renames(connection, absent: absentNames).logName(ofTable: table)
     }
 
     /// What a peer of another schema has settled, in the terms of this one: the same as for who went from that schema to
@@ -143,7 +153,7 @@ struct TableRegistration {
             guard (try? columnsChoice(schema, columns)) == nil else { return nil }
             return schema.integerKey == nil ? natural() : Choice(schema: schema, kind: .surrogate, key: [])
         case .natural:
-            guard let first = plan.firstKeys[schema.name.folded] else { return nil }
+            guard let first = try plan.firstKeys[logName(of: schema.name).folded] else { return nil }
             // Rows of a table that has no key any more go by the identities that they were given.
             if schema.keyColumns.isEmpty { return natural() }
             guard let integer = schema.integerKey,

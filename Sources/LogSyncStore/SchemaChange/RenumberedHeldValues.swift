@@ -27,13 +27,13 @@ struct RenumberedHeldValues {
     }
 
     private static func references(_ store: OpenStore) throws -> [Int64: [HeldReferences.Column]] {
-        guard store.hasHeldReferences != false else { return [:] }
+        guard store.cached.hasHeldReferences != false else { return [:] }
         return try Dictionary(
             store.catalog.tables.map { ($0.id, try HeldReferences(store.connection).of($0.id)) }, uniquingKeysWith: +)
     }
 
     private static func undecided(_ store: OpenStore) throws -> [Int64: [UndecidedColumns.Column]] {
-        guard store.hasUndecided != false else { return [:] }
+        guard store.cached.hasUndecided != false else { return [:] }
         return try UndecidedColumns(store.connection).all()
     }
 

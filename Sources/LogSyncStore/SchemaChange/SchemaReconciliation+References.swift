@@ -84,7 +84,7 @@ extension SchemaReconciliation {
         for (name, columns) in try held.tables() where try columns.allSatisfy(held.isDecided) {
             try held.set([], ofTable: name)
         }
-        store.hasHeldReferences = nil
+        store.cached.hasHeldReferences = nil
     }
 
     /// Leaves tables alone that have just come with columns which seem to refer to other rows and of which nobody has said so.

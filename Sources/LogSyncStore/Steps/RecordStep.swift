@@ -24,7 +24,7 @@ struct RecordStep {
 
     /// Whether there may be anything to do; a look without the write lock, because most of the time there is nothing.
     static func isNeeded(_ store: OpenStore) throws -> Bool {
-        try isSchemaOpen(store) || Recorder.hasPending(store)
+        try isSchemaOpen(store) || !PendingRows(store).isEmpty
             || store.facts.value(StoreFacts.unsettled) == .integer(1) || store.isDecidedOtherwise
             || DigestKeyChange.isNeeded(store)
     }
@@ -32,18 +32,18 @@ struct RecordStep {
     /// Whether the schema has to be looked at: it has changed, or what was left open about it is decided by now.
     static func isSchemaOpen(_ store: OpenStore) throws -> Bool {
         if try SchemaReconciliation.isNeeded(store) { return true }
-        if store.hasLateRenames == nil {
-            store.hasLateRenames = try LateRenames(store).areTold(in: store.catalog)
+        if store.cached.hasLateRenames == nil {
+            store.cached.hasLateRenames = try LateRenames(store).areTold(in: store.catalog)
         }
-        if store.hasLateRenames == true { return true }
-        if store.hasHeldReferences == nil {
-            store.hasHeldReferences = try !HeldReferences(store.connection).all().isEmpty
+        if store.cached.hasLateRenames == true { return true }
+        if store.cached.hasHeldReferences == nil {
+            store.cached.hasHeldReferences = try !HeldReferences(store.connection).all().isEmpty
         }
-        if store.hasHeldReferences == true, try HeldReferences(store.connection).areDecided() { return true }
+        if store.cached.hasHeldReferences == true, try HeldReferences(store.connection).areDecided() { return true }
         // Columns come to be undecided only where the schema has changed.
-        if store.hasUndecided == false { return false }
+        if store.cached.hasUndecided == false { return false }
         let undecided = UndecidedColumns(store.connection)
-        store.hasUndecided = try !undecided.all().isEmpty
+        store.cached.hasUndecided = try !undecided.all().isEmpty
         return try undecided.areDecided()
     }
 
@@ -105,11 +105,11 @@ struct RecordStep {
         let adopted = reconciles && (store.hasHidden || store.hasReplaced)
         try prepare()
         try ForgottenColumns(store).begin()
-        if !store.hasReferenceHistory {
+        if !store.cached.hasReferenceHistory {
             if try ReferenceHistory(store.connection).isEmpty {
                 try ReferenceHistory.note(store.catalog, on: store.connection)
             }
-            store.hasReferenceHistory = true
+            store.cached.hasReferenceHistory = true
         }
         // A reconciliation tracks tables, and captures rows.
         let pending = try reconciles ? PendingRows(store) : pending ?? PendingRows(store)

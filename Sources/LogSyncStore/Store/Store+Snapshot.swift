@@ -19,7 +19,7 @@ extension Store {
             _ = try record()
             let taken = try database.read { store -> TakenSnapshot? in
                 // What was committed since the recording would be shown without its entries.
-                guard try !SchemaReconciliation.isNeeded(store), try !Recorder.hasPending(store) else { return nil }
+                guard try !SchemaReconciliation.isNeeded(store), try PendingRows(store).isEmpty else { return nil }
                 return try SnapshotSource(store, publishBlob: publishBlob, write: write).take()
             }
             if let taken { return taken }

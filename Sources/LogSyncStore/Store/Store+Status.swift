@@ -50,7 +50,7 @@ extension Store {
 
     /// Whether anything was captured since the last recording; cheap.
     package func hasPendingChanges() throws -> Bool {
-        try database.read { try Recorder.hasPending($0) }
+        try database.read { try !PendingRows($0).isEmpty }
     }
 
     /// Moves whenever another connection commits.

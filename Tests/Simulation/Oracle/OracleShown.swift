@@ -58,7 +58,7 @@ struct OracleShown {
 
     /// Whether a program has written it: what migrations put into all rows is nobody's edit.
     private func isEdited(_ cell: OracleState.Cell) -> Bool {
-        !cell.additions.isEmpty || cell.versions.contains { $0.time != .zero }
+        !cell.additions.isEmpty || cell.versions.contains { $0.time.milliseconds != 0 }
     }
 
     /// Whether a counter has additions of several peers, or one to a base that somebody did away with meanwhile.

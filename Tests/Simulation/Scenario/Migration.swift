@@ -57,7 +57,8 @@ extension Migration {
             }
             if let column = rebuild.added {
                 guard schema.tables[index][column.name] == nil else { return nil }
-                schema.tables[index].columns.append(column)
+                // Beyond the others: in the place of one that moves it may be that one under another name.
+                schema.tables[index].columns.insert(column, at: 0)
             }
             schema.tables[index].columns.reverse()
         case .createTable(let table):

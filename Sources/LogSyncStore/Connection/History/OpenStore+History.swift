@@ -104,7 +104,7 @@ extension OpenStore {
 
     /// The positions of the columns of which a deleted row's values are kept.
     func tombstoneColumns(of table: TrackedTable) throws -> [Int] {
-        if let known = tombstones[table.id] { return known }
+        if let known = cached.tombstones[table.id] { return known }
         let positions: [Int]
         if let names = try facts.text(Self.tombstone + table.name) {
             positions = try KeyList.decode(names).compactMap { name in
@@ -113,7 +113,7 @@ extension OpenStore {
         } else {
             positions = []
         }
-        tombstones[table.id] = positions
+        cached.tombstones[table.id] = positions
         return positions
     }
 
@@ -123,7 +123,7 @@ extension OpenStore {
     func setTombstoneColumns(_ names: [String], of table: TrackedTable) throws {
         let names = names.compactMap { table.localPositions[$0.folded].map { table.columns[$0].name } }
         try facts.set(Self.tombstone + table.name, names.isEmpty ? .null : .text(KeyList.encode(names)))
-        tombstones = [:]
+        cached.tombstones = [:]
     }
 
     private static let tombstone = "tombstone "

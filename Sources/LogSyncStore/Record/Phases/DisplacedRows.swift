@@ -10,6 +10,7 @@ struct DisplacedRows {
     private var store: OpenStore { recording.store }
     private var clock: ClockTable { recording.clock }
     private var reader: TableReader { recording.reader }
+    private var rows: RecordedRows { RecordedRows(table: table, store: store) }
 
     init(_ recording: TableRecording) { self.recording = recording }
 
@@ -25,7 +26,7 @@ struct DisplacedRows {
             for digest in table.uniqueDigests({ row.values[$0] }) {
                 for record in try clock.rows(withUnique: digest)
                 where record != touched.origin && !isAccounted(record) && !displaced.contains(record) {
-                    if try clock.exists(record), try !isPresent(record) {
+                    if try clock.exists(record), try !rows.isPresent(record) {
                         displaced.append(record)
                     }
                 }
@@ -57,10 +58,10 @@ struct DisplacedRows {
 
     /// A row with the identity of one that is gone continues that one, under its own integer.
     private func addSameIdentity(_ row: TableReader.Row, at key: RowKey) throws {
-        guard let identity = try formerIdentity(of: row),
+        guard let identity = try rows.identity(of: row.values),
             let record = try FoldedKeys(store: store, table: table).row(of: identity),
             let touched = recording.captured.touched[key], record != touched.origin, !isAccounted(record),
-            try !isPresent(record)
+            try !rows.isPresent(record)
         else { return }
         if touched.origin == nil {
             recording.captured.setOrigin(record, of: key)
@@ -87,7 +88,7 @@ struct DisplacedRows {
     /// Rows with keys of their own whose rowids other rows took.
     private func addDisplacedByRowid() throws {
         for rowid in recording.captured.touchedRowids.sorted() where try clock.exists(rowid) && !isAccounted(rowid) {
-            guard let identity = try clock.name(at: rowid), identity.naturalParts != nil, try !isPresent(rowid)
+            guard let identity = try clock.name(at: rowid), identity.naturalParts != nil, try !rows.isPresent(rowid)
             else { continue }
             // VACUUM may have moved it.
             if let key = try shownKey(identity), try reader.rowid(withKey: key) != nil { continue }
@@ -108,7 +109,7 @@ struct DisplacedRows {
         guard findings.orphanScans.contains(table.id) || isSuspect else { return }
         let known = isSuspect ? nil : findings.orphans[table.id]
         for record in try known ?? clock.allRows() {
-            guard !isAccounted(record), try !isPresent(record), let key = try keyOfOrphan(record) else { continue }
+            guard !isAccounted(record), try !rows.isPresent(record), let key = try keyOfOrphan(record) else { continue }
             recording.captured.add(
                 DeletedRow(record: record, milliseconds: recording.recorder.milliseconds, key: key))
         }
@@ -118,35 +119,6 @@ struct DisplacedRows {
     private func keyOfOrphan(_ record: Int64) throws -> RowKey? {
         if table.storesIdentity || table.schema.integerKey != nil { return RowKey(rowid: record) }
         return try clock.name(at: record).map { RowKey(natural: $0) }
-    }
-
-    // MARK: Whether a record's row is there
-
-    private func isPresent(_ record: Int64) throws -> Bool {
-        if table.hasRowid {
-            guard table.kind == .natural, table.schema.integerKey == nil, !table.key.isEmpty else {
-                return try reader.exists(record)
-            }
-            // A rebuild may have put another row under the number.
-            guard let row = try reader.row(at: record) else { return false }
-            let known = try clock.name(at: record)
-            if known == nil, !table.storesIdentity { return true }
-            let identity = try formerIdentity(of: row)
-            let spelled = try known.map { try FoldedKeys(store: store, table: table).identity(of: $0, at: record) }
-            return identity == nil ? known?.isSurrogate ?? true : identity == spelled
-        }
-        guard let identity = try clock.identity(at: record) else { return false }
-        if table.mapsKeys {
-            return try ShownRows(store).currentRow(identity, at: record, in: table) != nil
-        }
-        guard let key = try shownKey(identity) else { return false }
-        return try reader.row(withKey: key) != nil
-    }
-
-    /// The identity that a row's key makes with references by the identities that are known so far.
-    private func formerIdentity(of row: TableReader.Row) throws -> RowIdentity? {
-        let shownRows = ShownRows(store)
-        return try reader.naturalIdentity { try shownRows.knownValue(row.values[$0], $0, in: table) }
     }
 
     /// An identity's key as this store has it.

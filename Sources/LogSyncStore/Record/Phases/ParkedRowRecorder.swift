@@ -40,7 +40,7 @@ struct ParkedRowRecorder {
                 for (position, column) in table.columns.enumerated() {
                     let cell = row.clock.cellsByName.first { $0.key.folded == column.name.folded }?.value
                     if new.contains(column.id), cell?.isEmpty ?? true, !column.isKey,
-                        let value = recorder.fills[table.id]?[column.id]?.value,
+                        let value = recorder.fills.value(of: column.id, in: table),
                         value != store.defaultValue(of: table, position)
                     {
                         given.append(
@@ -122,17 +122,5 @@ struct ParkedRowRecorder {
         transaction.notes.note(
             table.name, .update, table.primaryKey(of: row.identity, at: row.integer),
             columns: given.map(\.column.local))
-    }
-}
-
-/// What a migration has put into a new column's rows, as far as it is one value.
-struct MigrationFill {
-    /// nil where rows were given different ones.
-    private(set) var value: Value?
-
-    init(_ value: Value) { self.value = value }
-
-    mutating func add(_ value: Value) {
-        if self.value != value { self.value = nil }
     }
 }

@@ -14,7 +14,7 @@ extension RowRecorder {
         var kept: [Int] = []
         for position in positions where row[position].isNull {
             let column = table.columns[position]
-            guard let value = try recorder.key(former.digests[column.id], in: column, of: table) else { continue }
+            guard let value = try recorder.named.key(former.digests[column.id], in: column, of: table) else { continue }
             var cell = record.state.cell(column.id)
             let shown = cell.versions.indices.filter { cell.versions[$0].value == nil }
             guard !shown.isEmpty else { continue }
@@ -91,6 +91,6 @@ extension RowRecorder {
         guard table.localInteger == nil, let former = recording.tombstones[row.identity]?.key,
             former != table.primaryKey(of: row.values, at: row.touched.rowid ?? row.key.rowid)
         else { return }
-        recorder.noteFormerKey(former, of: table)
+        recorder.untold.noteFormerKey(former, of: table)
     }
 }

@@ -159,7 +159,7 @@ struct RowRecorder {
                 changed, writtenAt: first.captured, fills: first.fills, counted, renewed, besides: renumbered, of: row,
                 into: &record, at: position)
         } else {
-            recorder.noteOtherIntegers(
+            recorder.untold.noteOtherIntegers(
                 at: renumbered, key: table.primaryKey(of: row.values, at: position), in: table)
         }
         store.spellOutCounters(&record.state, shown: row.values.values, in: table)
@@ -246,7 +246,7 @@ struct RowRecorder {
                 try isNew.contains(column.id) && recording.isFilledByMigration(row.touched)
                 && !isWrittenSinceHeld(column, at: index, of: row)
             let own = try isFilled ? recording.programWrite(to: row.key, row.touched, in: index) : nil
-            if isFilled && !isWritten && own == nil { recorder.noteFill(row[index], of: column.id, in: table) }
+            if isFilled && !isWritten && own == nil { recorder.fills.note(row[index], of: column.id, in: table) }
             guard row[index] != shown && !isDefault(row[index], index) else { continue }
             if let own {
                 captured[index] = own

@@ -82,7 +82,7 @@ extension TableRecording {
                     try clock.record(at: origin)?.uniques ?? []
                 }
             moves.append((origin, target, uniques))
-            if table.localInteger != nil { recorder.noteMove(of: table, from: origin, to: target) }
+            if table.localInteger != nil { recorder.untold.noteMove(of: table, from: origin, to: target) }
             captured.update(key) {
                 if touched.origin != nil { $0.origin = target } else { $0.formerRecord = target }
                 $0.movedFrom = origin

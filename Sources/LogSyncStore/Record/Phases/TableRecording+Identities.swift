@@ -69,14 +69,14 @@ extension TableRecording {
         if recorder.findings.newTables.contains(table.id), touched.insertMilliseconds == 0,
             let rowid = touched.rowid ?? key.rowid, let row = try reader.row(at: rowid)
         {
-            if let moved = try recorder.movedIdentity(of: row, table) { return moved }
+            if let moved = try recorder.arrived.movedIdentity(of: row, table) { return moved }
             // A row that has stayed may have the identity already; of rows that hold the same, without a key, one further.
-            var identity = try recorder.foundIdentity(of: row, rowid, table)
+            var identity = try recorder.arrived.foundIdentity(of: row, rowid, table)
             while try clock.row(of: identity) != nil {
                 guard table.key.isEmpty, table.localInteger == nil else {
                     return surrogates.identity(number: touched.number, milliseconds: touched.insertMilliseconds)
                 }
-                identity = try recorder.foundIdentity(of: row, rowid, table)
+                identity = try recorder.arrived.foundIdentity(of: row, rowid, table)
             }
             return identity
         }

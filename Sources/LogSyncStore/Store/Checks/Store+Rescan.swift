@@ -12,7 +12,7 @@ package struct PreparedRescan: Sendable {
     /// What the recording of what is found needs to know.
     var findings: SchemaFindings
     /// What was found already, by table, and of which version of the schema: with another one, rows may have other numbers.
-    var compared: [Int64: Rescan.Portion]
+    var compared: [Int64: DifferingRows]
     var schemaVersion: Int64
 }
 
@@ -56,7 +56,7 @@ extension Store {
     ) {
         let known = prepared.compared
         var compared = try comparedRows { rescan in
-            rescan.comparable(beforeMatching: false).filter { known[$0] == nil }
+            rescan.comparable(beforeMatching: false).filter { known[$0.id] == nil }
         }
         compared.merge(known) { $1 }
         return try database.write { store in
@@ -85,21 +85,24 @@ extension Store {
     /// meanwhile is captured, and what is found is compared again when it is recorded.
     ///
     /// - Returns: nothing where the schema has to be looked at first.
-    private func comparedRows(_ tables: (Rescan) -> [Int64]) throws -> [Int64: Rescan.Portion] {
-        var found: [Int64: Rescan.Portion] = [:]
-        for table in try database.read({ tables(Rescan(store: $0)) }) {
-            var portion = Rescan.Portion(table: table)
-            while !portion.isLast {
-                let next = try database.read { [portion] store in
-                    try SchemaReconciliation.isNeeded(store) ? nil : Rescan(store: store).compare(after: portion)
+    private func comparedRows(_ tables: (Rescan) -> [TrackedTable]) throws -> [Int64: DifferingRows] {
+        var all: [Int64: DifferingRows] = [:]
+        for id in try database.read({ tables(Rescan(store: $0)).map(\.id) }) {
+            var found = DifferingRows()
+            var place: RowComparison.Place? = .rows(after: [])
+            while let from = place, found.keys.count <= DifferingRows.mostKeys {
+                let isCurrent = try database.read { store in
+                    guard try !SchemaReconciliation.isNeeded(store),
+                        let table = store.catalog.tables.first(where: { $0.id == id })
+                    else { return false }
+                    place = try RowComparison(table: table, store: store).compare(from: from, &found)
+                    return true
                 }
-                guard let next else { return [:] }
-                portion = next
-                found[table, default: Rescan.Portion(table: table)].differing += portion.differing
-                found[table]?.orphans += portion.orphans
+                guard isCurrent else { return [:] }
             }
+            if place == nil { all[id] = found }
         }
-        return found
+        return all
     }
 
     /// Records the deletion of a row that went away behind the triggers' back, and of rows that are found with it.

@@ -89,15 +89,15 @@ extension Store {
         try checkPolicies(plan.policies, on: connection, configuration: configuration)
         try TableRegistration(connection: connection, plan: plan).checkNames()
         let plan = try plan.withContentSettings().withoutMixedReferences(on: connection)
+        for setting in plan.settings where ["rename", Renames.list].contains(setting.kind) {
+            try SettingTable(connection).write(setting.kind, setting.target, setting.value)
+        }
         let registering = TableRegistration(connection: connection, plan: plan)
         let choices = try registering.choices()
         let (tracked, left) = (choices.tracked, choices.left)
         report.refusals = choices.refused
         if records, let refusal = report.refusal { throw refusal }
         try UnmadeObjects(connection).add(choices.unfit.map { ($0, nil) })
-        for setting in plan.settings where ["rename", Renames.list].contains(setting.kind) {
-            try SettingTable(connection).write(setting.kind, setting.target, setting.value)
-        }
         if let settings = try TableSchema.read(SettingTable.name, on: connection) {
             try registering.register(
                 TableRegistration.Choice(schema: settings, kind: .natural, key: settings.keyColumns.map(\.name)))

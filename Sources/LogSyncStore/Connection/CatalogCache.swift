@@ -1,0 +1,29 @@
+import LogSyncModel
+
+/// What was read or computed of the tables as they are registered and declared, until the catalog is read again.
+///
+/// Empty, or nil, is what nothing has asked for yet.
+struct CatalogCache {
+    /// The unique keys of tables, by table id.
+    var uniqueKeys: [Int64: [UniqueKey]] = [:]
+    /// How tables' rows may be worked on in batches, by table id; as the merge policies are, too.
+    var batchings: [Int64: Batching] = [:]
+    /// Columns' defaults as evaluated, by table and column id.
+    var defaults: [String: Value] = [:]
+    /// Whether of some columns it is not known what they were called (``UndecidedColumns``).
+    var hasUndecided: Bool?
+    /// Whether columns or tables are left alone because they seem to refer to other rows (``HeldReferences``).
+    var hasHeldReferences: Bool?
+    /// Whether another peer has said of columns since what they were called (``LateRenames``).
+    var hasLateRenames: Bool?
+    /// Whether the store is known to have noted what its references mean.
+    var hasReferenceHistory = false
+    /// The statements that ask ``PendingRows``.
+    var pendingQueries: [String]?
+    /// What tables are called that are not here, by folded name.
+    var absentNames: [String: String]?
+    /// The columns of which deleted rows' values are kept, by table id.
+    var tombstones: [Int64: [Int]] = [:]
+    /// What rows are called by peers that have migrated, by table id.
+    var otherKeys: [Int64: [Value: RowIdentity]] = [:]
+}
