@@ -14,6 +14,8 @@ final class Liar {
     var now: Int64 = 0
     /// How far made-up peers have come.
     private var strangers: [PeerID: (sequence: UInt64, chain: ChainHash)] = [:]
+    /// How many snapshots were made up.
+    private(set) var snapshots = 0
 
     /// Tells a lie in one copy of the folder.
     ///
@@ -110,7 +112,8 @@ final class Liar {
         let choice = random.next() >> 16
         guard FileManager.default.fileExists(atPath: "\(folder.peer(peer))/receipt.json") else { return }
         try folder.changeReceipt(of: peer) { text in
-            let numbers = text.ranges(of: #/[:,\[ ][0-9]+/#)
+            // A newer format is believed: it ends what the store does, and is said.
+            let numbers = text.ranges(of: #/[:,\[ ][0-9]+/#).filter { !text[..<$0.lowerBound].hasSuffix("\"format\"") }
             guard !numbers.isEmpty else { return text }
             let place = numbers[Int(choice % UInt64(numbers.count))]
             return text.replacingCharacters(in: text.index(after: place.lowerBound)..<place.upperBound, with: number)
@@ -157,6 +160,7 @@ final class Liar {
         let name = SnapshotName(
             sequence: max(vector[stranger], 1), fileHash: LogSyncContainer.FileHash(digest: Forge.sha256(bytes)))
         guard let name else { return }
+        snapshots += 1
         try folder.write(bytes, to: "snapshots/\(name)", of: stranger)
         date("snapshots/\(name)", of: stranger, in: folder)
     }
