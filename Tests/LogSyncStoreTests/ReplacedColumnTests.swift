@@ -37,10 +37,19 @@ struct ReplacedColumnTests {
                 testDescription: "ALTER TABLE and a rebuild",
                 steps: ["ALTER TABLE t DROP x", rebuild("\(key), n INT, x TEXT", of: "k, n")]),
             Release(
+                testDescription: "ALTER TABLE and a rebuild under another key",
+                table: "CREATE TABLE t(id INTEGER PRIMARY KEY, k TEXT, x TEXT, n INT)",
+                steps: ["ALTER TABLE t DROP x; ALTER TABLE t ADD x TEXT", otherKey]),
+            Release(
                 testDescription: "rebuilds",
                 steps: [rebuild("\(key), n INT", of: "k, n"), rebuild("\(key), x TEXT, n INT", of: "k, n")]),
         ]
     }
+
+    private static let otherKey = """
+        CREATE TABLE t_new(g TEXT PRIMARY KEY, k TEXT UNIQUE, n INT, x TEXT) WITHOUT ROWID;
+        INSERT INTO t_new SELECT 'g-' || k, k, n, x FROM t; DROP TABLE t; ALTER TABLE t_new RENAME TO t
+        """
 
     private static func rebuild(_ declaration: String, of columns: String, values: String? = nil) -> String {
         """

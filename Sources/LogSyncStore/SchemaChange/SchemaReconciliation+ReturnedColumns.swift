@@ -79,13 +79,16 @@ extension SchemaReconciliation {
     }
 
     /// A rebuild can have written anything into its copy, as can a write after it; so there it takes values of which none is
-    /// left in any row.
+    /// left in any row. Where its rows have another key, too, it is not known yet whose records are theirs: then it takes rows
+    /// that hold the default.
     private func replaced(
         _ present: [KnownColumn], _ left: [Int64: LeftValues], in table: TrackedTable
     ) throws -> [KnownColumn] {
         try present.filter { column in
-            guard let left = left[column.id], !left.isAnyThere, left.gone.count >= Self.few else { return false }
-            return try !isAny(of: left.gone, in: column, of: table)
+            guard let left = left[column.id], !left.isAnyThere else { return false }
+            let gone = left.isAnyFound ? left.gone : left.unfound
+            guard gone.count >= Self.few, try !isAny(of: gone, in: column, of: table) else { return false }
+            return try left.isAnyFound || areSome(of: left.first, in: column, of: table)
         }
     }
 
@@ -95,6 +98,12 @@ extension SchemaReconciliation {
         var isAnyThere = false
         /// The digests of values in place of which rows hold the column's default.
         var gone: Set<UInt32> = []
+        /// Whether any record's row was found.
+        var isAnyFound = false
+        /// The digests of values whose rows were not.
+        var unfound: Set<UInt32> = []
+        /// The digest of the column's default.
+        let first: UInt32
     }
 
     /// - Parameter written: records that do not count.
@@ -105,11 +114,11 @@ extension SchemaReconciliation {
         let positions = columns.compactMap { column in
             table.columns.firstIndex { $0.id == Int(column.id) }.map { (column.id, $0) }
         }
-        var left = Dictionary(uniqueKeysWithValues: positions.map { ($0.0, LeftValues()) })
         var asked = positions.map { id, position in
             let first = store.defaultValue(of: table, position)
             return (id: id, position: position, first: UInt32(truncatingIfNeeded: table.valueDigest.of(first)))
         }
+        var left = Dictionary(uniqueKeysWithValues: asked.map { ($0.id, LeftValues(first: $0.first)) })
         let (shownRows, clock) = (ShownRows(store), ClockTable(table: table, connection: connection))
         let records = try Statement("SELECT row, digests FROM \(table.clock) LIMIT \(Self.compared)", on: connection)
         while try !asked.isEmpty && records.step() {
@@ -119,8 +128,12 @@ extension SchemaReconciliation {
             }
             guard !told.isEmpty, !written.contains(position) else { continue }
             let identity = try table.hasRowid ? nil : clock.record(at: position)?.identity
-            guard let row = try shownRows.currentRow(ofRecord: identity, at: position, in: table) else { continue }
+            guard let row = try shownRows.currentRow(ofRecord: identity, at: position, in: table) else {
+                for column in told { left[column.id]?.unfound.insert(digests[Int(column.id)]) }
+                continue
+            }
             for column in told {
+                left[column.id]?.isAnyFound = true
                 let (known, found) = (digests[Int(column.id)], UInt32(truncatingIfNeeded: row.digests[column.position]))
                 if found == known { left[column.id]?.isAnyThere = true }
                 if found == column.first { left[column.id]?.gone.insert(known) }
@@ -139,6 +152,18 @@ extension SchemaReconciliation {
             if digests.contains(UInt32(truncatingIfNeeded: rows.digest(0, by: table.valueDigest))) { return true }
         }
         return false
+    }
+
+    /// Whether some rows hold a value.
+    private func areSome(of digest: UInt32, in column: KnownColumn, of table: TrackedTable) throws -> Bool {
+        let rows = try Statement(
+            "SELECT \(SQL.name(column.name)) FROM \(SQL.name(table.schema.name)) LIMIT \(Self.compared)", on: connection
+        )
+        var count = 0
+        while try count < Self.few && rows.step() {
+            if UInt32(truncatingIfNeeded: rows.digest(0, by: table.valueDigest)) == digest { count += 1 }
+        }
+        return count >= Self.few
     }
 
     /// A record knows the first columns of a table, as many as there were when it was written: those of which it has entries
