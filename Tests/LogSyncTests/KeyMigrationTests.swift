@@ -124,6 +124,18 @@ struct KeyMigrationTests {
                     old: "DELETE FROM n WHERE name='b'; UPDATE n SET v='3e' WHERE name='c'",
                     later: ("INSERT INTO n(name,v) VALUES('e','5')", "DELETE FROM n WHERE name='d'"),
                     query: "SELECT name||v||more FROM n ORDER BY 1", expected: ["c3em", "e5m"]),
+                Story(
+                    name: "a number goes beside the column chosen for identity\(without)",
+                    schema:
+                        "CREATE TABLE t(id INTEGER PRIMARY KEY, code TEXT NOT NULL UNIQUE, v TEXT);"
+                        + "INSERT INTO t VALUES(1,'a','1'),(2,'b','2')",
+                    migration: rebuild(
+                        "t", "code TEXT NOT NULL UNIQUE, v TEXT, g TEXT PRIMARY KEY NOT NULL" + tail,
+                        "SELECT code,v,'g-'||code"),
+                    new: "INSERT INTO t VALUES('c','new','g-c')",
+                    old: "INSERT INTO t(code,v) VALUES('c','old'); UPDATE t SET v='1e' WHERE code='a'",
+                    later: ("UPDATE t SET v='2e' WHERE code='b'", "DELETE FROM t WHERE code='a'"),
+                    query: "SELECT code FROM t ORDER BY 1", expected: ["b", "c"], options: ["t": .columns(["code"])]),
             ]
         } + [
             Story(

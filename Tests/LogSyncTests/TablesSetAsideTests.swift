@@ -155,6 +155,26 @@ struct TablesSetAsideTests {
         for machine in [a, b] { #expect(try machine.strings("SELECT v FROM log_old") == ["old"]) }
     }
 
+    @Test("leaves the new one's rows to whoever makes it with the key that they have by then")
+    func laterKey() async throws {
+        let (world, a, b) = try await pair()
+        let key = """
+            CREATE TABLE log_new(uid TEXT PRIMARY KEY NOT NULL, v TEXT); INSERT INTO log_new SELECT 'u' || id, v FROM log;
+            DROP TABLE log; ALTER TABLE log_new RENAME TO log;
+            """
+        try run(Self.aside + "CREATE TABLE log(id INTEGER PRIMARY KEY, v TEXT);", a)
+        try a.execute("INSERT INTO log(v) VALUES('a')")
+        try run(key, b)
+        try await settle(a, b)
+        try run(key, a)
+        try await settle(a, b)
+        // Rows that came under integers of their author's own are to be shown in a table of names.
+        try run(Self.aside + "CREATE TABLE log(uid TEXT PRIMARY KEY NOT NULL, v TEXT);", b)
+        try await settle(b, a)
+        try await expectAgreement(world, [a, b], ["a"])
+        for machine in [a, b] { #expect(try machine.strings("SELECT v FROM log_old ORDER BY v") == ["1", "2"]) }
+    }
+
     @Test("and dropped at once is what others have archived step by step")
     func droppedAtOnce() async throws {
         let (world, a, b) = try await pair()

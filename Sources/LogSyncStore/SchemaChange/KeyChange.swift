@@ -137,7 +137,8 @@ extension SchemaReconciliation {
                     table.schema.integerKey == nil || !table.isUnique && (areNamesKnown || !table.lacksColumns)
                 else { continue }
                 kind = table.schema.integerKey == nil ? .natural : .surrogate
-                if kind == .natural { key = table.schema.keyColumns.map(\.name) }
+                // Rows go by columns that were chosen, whatever the table has for a key.
+                if kind == .natural { key = table.isUnique ? table.key : table.schema.keyColumns.map(\.name) }
             case .natural:
                 // Where another key was the first one, or none, rows have identities that are not their integers. Peers say the
                 // same of that, whatever they have met.

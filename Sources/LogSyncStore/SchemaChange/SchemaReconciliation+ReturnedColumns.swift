@@ -22,7 +22,7 @@ extension SchemaReconciliation {
             if try Capture.isInstalled(table, on: connection) {
                 found = try replacedInPlace(present, among: columns.map(\.id), places[table.id] ?? [:], in: table)
             } else {
-                let left = try leftValues(of: present, in: table, except: writtenRecords(of: table))
+                let left = try leftValues(of: present, in: table, except: writtenRecords(of: table), areMoved: true)
                 found = try replaced(present, left, in: table)
                 // The name of a column of which nothing is left may have gone to a new one.
                 if !own.added.isEmpty {
@@ -106,10 +106,12 @@ extension SchemaReconciliation {
         let first: UInt32
     }
 
-    /// - Parameter written: records that do not count.
+    /// - Parameters:
+    ///   - written: records that do not count.
+    ///   - areMoved: whether rows may have other rowids than their records.
     /// - Returns: by column id.
     private func leftValues(
-        of columns: [KnownColumn], in table: TrackedTable, except written: Set<Int64>
+        of columns: [KnownColumn], in table: TrackedTable, except written: Set<Int64>, areMoved: Bool = false
     ) throws -> [Int64: LeftValues] {
         let positions = columns.compactMap { column in
             table.columns.firstIndex { $0.id == Int(column.id) }.map { (column.id, $0) }
@@ -120,6 +122,13 @@ extension SchemaReconciliation {
         }
         var left = Dictionary(uniqueKeysWithValues: asked.map { ($0.id, LeftValues(first: $0.first)) })
         let (shownRows, clock) = (ShownRows(store), ClockTable(table: table, connection: connection))
+        let goesByKey = !table.hasRowid || areMoved && table.hasMovableRows && !table.key.isEmpty
+        func row(of record: Int64) throws -> TableReader.Row? {
+            let reader = shownRows.reader(table)
+            guard goesByKey else { return try reader.row(at: record) }
+            return try clock.name(at: record).flatMap { try shownRows.shownKey($0, at: record, in: table) }
+                .flatMap { try reader.row(withKey: $0) }
+        }
         let records = try Statement("SELECT row, digests FROM \(table.clock) LIMIT \(Self.compared)", on: connection)
         while try !asked.isEmpty && records.step() {
             let (position, digests) = (records.integer(0), records.withBytes(1, ClockTable.digests))
@@ -127,8 +136,7 @@ extension SchemaReconciliation {
                 digests.indices.contains(Int(column.id)) && digests[Int(column.id)] != column.first
             }
             guard !told.isEmpty, !written.contains(position) else { continue }
-            let identity = try table.hasRowid ? nil : clock.record(at: position)?.identity
-            guard let row = try shownRows.currentRow(ofRecord: identity, at: position, in: table) else {
+            guard let row = try row(of: position) else {
                 for column in told { left[column.id]?.unfound.insert(digests[Int(column.id)]) }
                 continue
             }

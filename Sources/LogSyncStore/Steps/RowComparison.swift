@@ -34,9 +34,9 @@ struct RowComparison {
 
     private var connection: Connection { store.connection }
 
-    /// Whether it can be told while programs write: a table without rowids is gone through in the order of its key.
+    /// Whether it can be told while programs write: a table without rowids is gone through in the order of its primary key.
     static func isPossible(of table: TrackedTable) -> Bool {
-        table.hasRowid || table.kind == .natural && !table.key.isEmpty
+        table.hasRowid || table.keyColumnNames.map(\.folded) == table.schema.keyColumns.map { $0.name.folded }
     }
 
     /// Whether a comparison of rows finds the records whose rows may be gone: a row that agrees with the record at its place has

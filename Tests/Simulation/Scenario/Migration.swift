@@ -57,10 +57,11 @@ extension Migration {
             }
             if let column = rebuild.added {
                 guard schema.tables[index][column.name] == nil else { return nil }
-                // Beyond the others: in the place of one that moves it may be that one under another name.
-                schema.tables[index].columns.insert(column, at: 0)
+                schema.tables[index].columns.append(column)
+            } else {
+                // Not both: where others move, the new one may be one of them under another name.
+                schema.tables[index].columns.reverse()
             }
-            schema.tables[index].columns.reverse()
         case .createTable(let table):
             guard place(table.name) == nil else { return nil }
             schema.tables.append(table)

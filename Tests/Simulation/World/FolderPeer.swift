@@ -92,16 +92,20 @@ final class FolderPeer {
             try await Replicator.initialize(
                 path, container: container, content: Self.content, options: options, configuration: configuration)
         }
-        do {
-            _ = try await initialize(options)
-        } catch let error as LogSyncError where error.code == .configuration {
-            var options = options
-            options.dryRun = true
-            let contested = try await initialize(options).contested
-            guard !contested.isEmpty else { throw error }
-            options.policies += contested.map { ($0.table, "unique-park") }
-            options.dryRun = false
-            _ = try await initialize(options)
+        var options = options
+        while true {
+            do {
+                _ = try await initialize(options)
+                return
+            } catch let error as LogSyncError where error.code == .configuration {
+                var preview = options
+                preview.dryRun = true
+                // What is parked lets others be shown, beside which others cannot be.
+                let contested = try await initialize(preview).contested.map(\.table)
+                    .filter { table in !options.policies.contains { $0.target == table } }
+                guard !contested.isEmpty else { throw error }
+                options.policies += contested.map { ($0, "unique-park") }
+            }
         }
     }
 
