@@ -85,11 +85,22 @@ extension SchemaReconciliation {
         _ present: [KnownColumn], _ left: [Int64: LeftValues], in table: TrackedTable
     ) throws -> [KnownColumn] {
         try present.filter { column in
-            guard let left = left[column.id], !left.isAnyThere else { return false }
+            guard let left = left[column.id], !left.isAnyThere, !hasComeToNameRows(column, in: table) else {
+                return false
+            }
             let gone = left.isAnyFound ? left.gone : left.unfound
             guard gone.count >= Self.few, try !isAny(of: gone, in: column, of: table) else { return false }
             return try left.isAnyFound || areSome(of: left.first, in: column, of: table)
         }
+    }
+
+    /// Whether a column names rows by their keys now, and did not before: a migration names none where it does not find a key
+    /// for what was there.
+    private func hasComeToNameRows(_ column: KnownColumn, in table: TrackedTable) -> Bool {
+        guard let tracked = table.columns.first(where: { $0.id == Int(column.id) }),
+            let type = table.schema.column(column.name)?.declaredType, Affinity(type) != Affinity(column.type)
+        else { return false }
+        return store.catalog.namedKey(tracked, in: table) != nil
     }
 
     /// What rows have of the values that their records say, but for defaults.

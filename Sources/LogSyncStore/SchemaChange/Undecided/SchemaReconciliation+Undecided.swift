@@ -87,8 +87,14 @@ extension SchemaReconciliation {
         guard !noted.isEmpty else { return ([], 0) }
         if let told {
             let names = Set(noted.flatMap { [$0.place, $0.named] }.compactMap { $0?.folded })
+            let held = Set(noted.map(\.name.folded))
+            let known = Set(table.columnNames.map(\.folded))
             for place in present {
-                guard let name = told[place.element.name.folded], names.contains(name.folded) else { continue }
+                let here = place.element.name.folded
+                // What was left alone may be a column of which only other peers know, and holds what was written meanwhile.
+                guard let name = told[here],
+                    names.contains(name.folded) || held.contains(here) && !known.contains(name.folded)
+                else { continue }
                 changes.decided.append(try add(place.element, called: name, at: place.offset, to: table))
             }
             return ([], 0)
