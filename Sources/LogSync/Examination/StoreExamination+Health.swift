@@ -58,6 +58,17 @@ extension StoreExamination {
                     help: "logsync verify \(path) compares the rows with what the transactions say; with --refill it "
                         + "gives them what is missing, also what a column held before it was dropped"))
         }
+        for column in health.otherColumns {
+            findings.append(
+                Finding(
+                    "other-column", .trouble, "\(column) is not what other peers have under its name",
+                    at: "\(path): \(column)",
+                    why:
+                        "a migration has renamed a column or made a new one, and two peers found it to be different ones: what "
+                        + "one writes there is not shown by the other",
+                    help: "clone the content anew beside the store, and write to the clone what this store alone shows")
+            )
+        }
         for (column, parent) in health.remainingReferences.sorted(by: { $0.key < $1.key }) {
             findings.append(
                 Finding(

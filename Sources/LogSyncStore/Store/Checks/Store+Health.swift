@@ -28,6 +28,8 @@ package struct StoreHealth: Sendable {
     package var sameLetters: [(name: String, other: String)] = []
     /// Columns that are here again without the values that they had, or that others gave them, as `TABLE.COLUMN`.
     package var emptied: [String] = []
+    /// Columns that are others than those of their names are to other peers, as `TABLE.COLUMN`.
+    package var otherColumns: [String] = []
     /// Tables that are left out because they are taken for one that was, under another name.
     package var leftByAnotherName: [(table: String, former: String)] = []
     /// Rows that differ from their clock records, have none, or are gone though their records say they stand; by table.
@@ -91,11 +93,23 @@ extension Store {
                 health.emptied += table.columns.filter { lost.contains(ColumnName(table.name, $0.name)) }
                     .map { "\(table.schema.name).\($0.local)" }
             }
+            health.otherColumns = try store.catalog.programTables.flatMap { try Self.otherColumns(of: $0, store) }
             health.untracked = try untracked(store)
             health.sameLetters = try sameLetters(store)
             health.leftByAnotherName = try LeftTables(connection).renamed()
             return health
         }
+    }
+
+    /// The columns of which the content says something else than this store has found, and that do not follow it.
+    private static func otherColumns(of table: TrackedTable, _ store: OpenStore) throws -> [String] {
+        guard let told = try Renames(store.connection).names(of: table.schema, in: table.name),
+            try UndecidedColumns(store.connection).of(table.id).isEmpty,
+            try LateRenames(store).columns(of: table).isEmpty
+        else { return [] }
+        return table.columns.filter { column in
+            told[column.local.folded].map { $0.folded != column.name.folded } ?? false
+        }.map { "\(table.schema.name).\($0.local)" }
     }
 
     private static func brokenForeignKeys(of table: String, on connection: Connection) throws -> Int {
