@@ -321,6 +321,32 @@ struct KeyMigrationTests {
         #expect(try await a.status().digest == b.status().digest)
     }
 
+    @Test("Columns that were chosen name rows whatever the key becomes, in a clone as in a store that has migrated")
+    func chosenColumnsStay() async throws {
+        let world = try World()
+        let a = try world.machine("a")
+        try a.execute(
+            "CREATE TABLE t(id INTEGER PRIMARY KEY, code TEXT UNIQUE, v TEXT); INSERT INTO t(code, v) VALUES('r', '1')")
+        var options = InitializeOptions()
+        options.identities = ["t": .columns(["code"])]
+        try await a.initialize(options)
+        try a.execute(
+            Self.rebuild(
+                "t", "code TEXT UNIQUE, v TEXT, g TEXT NOT NULL PRIMARY KEY)WR",
+                "SELECT code, v, 'g-' || code"))
+        try await settle(a)
+        let c = try await world.clone("c")
+        // Each makes the same row.
+        for machine in [a, c] { try machine.execute("INSERT INTO t VALUES('n', '\(machine.name)', 'g-n')") }
+        try await settle(a, c)
+        for machine in [a, c] {
+            #expect(try rows("SELECT code FROM t ORDER BY 1", machine) == ["n", "r"])
+            #expect(try await machine.status().parked == 0)
+            let report = try await Replicator.verify(machine.path, configuration: machine.configuration)
+            #expect(report.findings.filter { $0.severity != .note }.isEmpty, "\(report.findings)")
+        }
+    }
+
     private func rows(_ query: String, _ machine: Machine) throws -> [String] {
         let database = try machine.database()
         defer { try? database.close() }
