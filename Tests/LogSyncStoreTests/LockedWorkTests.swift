@@ -68,7 +68,7 @@ struct LockedWorkTests {
             "k TEXT PRIMARY KEY NOT NULL, x", "k TEXT COLLATE NOCASE PRIMARY KEY NOT NULL, x",
             "k TEXT NOT NULL, l INT NOT NULL, x, PRIMARY KEY(l, k)", "k TEXT PRIMARY KEY NOT NULL, x, l UNIQUE",
             "k INTEGER PRIMARY KEY, x", "k TEXT PRIMARY KEY NOT NULL, x) WITHOUT ROWID",
-            "k TEXT NOT NULL, l INT NOT NULL, x, PRIMARY KEY(l, k COLLATE NOCASE)) WITHOUT ROWID",
+            "k TEXT NOT NULL, l INT NOT NULL, x, PRIMARY KEY(l, k)) WITHOUT ROWID",
             "k INTEGER REFERENCES parent, x, PRIMARY KEY(k, x)",
             "k INTEGER REFERENCES parent, x, PRIMARY KEY(x, k)) WITHOUT ROWID",
         ], ["", "UPDATE t SET x = 'new' WHERE x = 7", "DELETE FROM t WHERE x = 7"])

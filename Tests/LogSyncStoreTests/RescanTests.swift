@@ -132,6 +132,20 @@ import Testing
         #expect(try a.store.rescan(a.store.prepareRescan(), naming: [:]).found == nil)
     }
 
+    @Test(arguments: ["k COLLATE NOCASE", "k DESC", "k, x"])
+    func rowsOfAnyKeyThatAreThereStay(key: String) throws {
+        let a = try TestPeer(
+            folder, "a",
+            sql: """
+                CREATE TABLE t(k TEXT NOT NULL, x TEXT NOT NULL, v, PRIMARY KEY(\(key))) WITHOUT ROWID;
+                INSERT INTO t VALUES('A', 'X', 1), ('b', 'Y', 2), ('C', 'z', 3)
+                """)
+        try quietly(a, "UPDATE t SET v = 'new' WHERE k = 'b'")
+        let found = try a.store.rescan(a.store.prepareRescan(), naming: [:]).found
+        #expect(found?.counts == ["t": ChangeCounts(updated: 1)])
+        #expect(try a.store.audit().problems == [])
+    }
+
     @Test(arguments: ["k TEXT PRIMARY KEY NOT NULL, x", "k TEXT PRIMARY KEY NOT NULL, x, y UNIQUE"])
     func rowsThatHaveOnlyChangedPlacesAreTheSame(columns: String) throws {
         let a = try TestPeer(

@@ -292,17 +292,23 @@ struct KeyMigrationTests {
         }
     }
 
+    /// Who founds a content in which rows go by a column that was chosen.
+    private func founder(of world: World) async throws -> Machine {
+        let machine = try world.machine("a")
+        try machine.execute(
+            "CREATE TABLE t(id INTEGER PRIMARY KEY, code TEXT UNIQUE, v TEXT); INSERT INTO t(code, v) VALUES('r', '1')")
+        var options = InitializeOptions()
+        options.identities = ["t": .columns(["code"])]
+        try await machine.initialize(options)
+        return machine
+    }
+
     @Test(
         "Where rows go by columns that were chosen, those are the first key: what becomes the key later does not hold them"
     )
     func chosenColumnsAreTheFirstKey() async throws {
         let world = try World()
-        let a = try world.machine("a")
-        try a.execute(
-            "CREATE TABLE t(id INTEGER PRIMARY KEY, code TEXT UNIQUE, v TEXT); INSERT INTO t(code, v) VALUES('r', '1')")
-        var options = InitializeOptions()
-        options.identities = ["t": .columns(["code"])]
-        try await a.initialize(options)
+        let a = try await founder(of: world)
         let b = try await world.clone("b")
         let migration = Self.rebuild(
             "t", "code TEXT, v TEXT, uuid TEXT NOT NULL PRIMARY KEY", "SELECT code, v, lower(hex(randomblob(16)))")
@@ -324,12 +330,7 @@ struct KeyMigrationTests {
     @Test("Columns that were chosen name rows whatever the key becomes, in a clone as in a store that has migrated")
     func chosenColumnsStay() async throws {
         let world = try World()
-        let a = try world.machine("a")
-        try a.execute(
-            "CREATE TABLE t(id INTEGER PRIMARY KEY, code TEXT UNIQUE, v TEXT); INSERT INTO t(code, v) VALUES('r', '1')")
-        var options = InitializeOptions()
-        options.identities = ["t": .columns(["code"])]
-        try await a.initialize(options)
+        let a = try await founder(of: world)
         try a.execute(
             Self.rebuild(
                 "t", "code TEXT UNIQUE, v TEXT, g TEXT NOT NULL PRIMARY KEY)WR",

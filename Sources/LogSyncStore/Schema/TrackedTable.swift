@@ -254,7 +254,13 @@ final class TrackedTable {
     /// The columns whose values stand in identities, as logs have them.
     lazy var keyNames = Set(orderedKeyNames)
     lazy var orderedKeyNames = key.map { columns[$0.index].name }
-    var keyCondition: String { keyColumnNames.map { "\(SQL.name($0)) = ?" }.joined(separator: " AND ") }
+    var keyCondition: String {
+        // Rows are one where the key says so, which may compare otherwise than its columns.
+        key.map { part in
+            let collation = part.collation == .binary ? "" : " COLLATE \(part.collation.rawValue)"
+            return "\(SQL.name(columns[part.index].local))\(collation) = ?"
+        }.joined(separator: " AND ")
+    }
 
     lazy var selectByRowid = "SELECT \(columns.isEmpty ? "NULL" : columnList) FROM \(quoted) WHERE \(rowid) = ?"
     lazy var selectByKey =

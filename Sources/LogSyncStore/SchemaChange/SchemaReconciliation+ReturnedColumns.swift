@@ -89,8 +89,8 @@ extension SchemaReconciliation {
                 return false
             }
             let gone = left.isAnyFound ? left.gone : left.unfound
-            guard gone.count >= Self.few, try !isAny(of: gone, in: column, of: table) else { return false }
-            return try left.isAnyFound || areSome(of: left.first, in: column, of: table)
+            guard gone.count >= Self.few, try !hasRows(1, holding: gone, in: column, of: table) else { return false }
+            return try left.isAnyFound || hasRows(Self.few, holding: [left.first], in: column, of: table)
         }
     }
 
@@ -162,27 +162,18 @@ extension SchemaReconciliation {
         return left
     }
 
-    /// Whether a row holds one of these values.
-    private func isAny(of digests: Set<UInt32>, in column: KnownColumn, of table: TrackedTable) throws -> Bool {
-        let rows = try Statement(
-            "SELECT \(SQL.name(column.name)) FROM \(SQL.name(table.schema.name)) LIMIT \(Self.compared)", on: connection
-        )
-        while try rows.step() {
-            if digests.contains(UInt32(truncatingIfNeeded: rows.digest(0, by: table.valueDigest))) { return true }
-        }
-        return false
-    }
-
-    /// Whether some rows hold a value.
-    private func areSome(of digest: UInt32, in column: KnownColumn, of table: TrackedTable) throws -> Bool {
+    /// Whether so many rows hold one of some values, given by their digests.
+    private func hasRows(
+        _ least: Int, holding digests: Set<UInt32>, in column: KnownColumn, of table: TrackedTable
+    ) throws -> Bool {
         let rows = try Statement(
             "SELECT \(SQL.name(column.name)) FROM \(SQL.name(table.schema.name)) LIMIT \(Self.compared)", on: connection
         )
         var count = 0
-        while try count < Self.few && rows.step() {
-            if UInt32(truncatingIfNeeded: rows.digest(0, by: table.valueDigest)) == digest { count += 1 }
+        while try count < least && rows.step() {
+            if digests.contains(UInt32(truncatingIfNeeded: rows.digest(0, by: table.valueDigest))) { count += 1 }
         }
-        return count >= Self.few
+        return count >= least
     }
 
     /// A record knows the first columns of a table, as many as there were when it was written: those of which it has entries

@@ -34,9 +34,12 @@ struct RowComparison {
 
     private var connection: Connection { store.connection }
 
-    /// Whether it can be told while programs write: a table without rowids is gone through in the order of its primary key.
+    /// Whether it can be told while programs write: a table without rowids is gone through in the order of its primary key, and
+    /// a record's row is looked for by what its identity spells, which has to be what the row holds to the byte.
     static func isPossible(of table: TrackedTable) -> Bool {
-        table.hasRowid || table.keyColumnNames.map(\.folded) == table.schema.keyColumns.map { $0.name.folded }
+        table.hasRowid
+            || table.keyColumnNames.map(\.folded) == table.schema.keyColumns.map { $0.name.folded }
+                && table.key.allSatisfy { $0.collation == .binary }
     }
 
     /// Whether a comparison of rows finds the records whose rows may be gone: a row that agrees with the record at its place has
