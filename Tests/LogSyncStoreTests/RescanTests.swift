@@ -132,6 +132,30 @@ import Testing
         #expect(try a.store.rescan(a.store.prepareRescan(), naming: [:]).found == nil)
     }
 
+    @Test("Of a table that is gone through by its keys, too, also where too many rows differ to remember them all")
+    func rowsOfEveryPortionAreFoundByTheirKeys() throws {
+        let schema = """
+            CREATE TABLE many(k TEXT, l INT, x, PRIMARY KEY(k, l)) WITHOUT ROWID;
+            WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 45000)
+            INSERT INTO many SELECT printf('%05d', i / 2), i, 'row ' || i FROM n;
+            """
+        let a = try TestPeer(folder, "a", sql: schema)
+        try quietly(
+            a,
+            """
+            UPDATE many SET x = 'new' WHERE l IN (1, 19999, 20000, 20001, 40000, 45000);
+            DELETE FROM many WHERE l IN (2, 14000);
+            INSERT INTO many VALUES('', 0, 'before'), ('10000', 20002, 'between'), ('99999', 0, 'after')
+            """)
+        let few = try a.store.rescan(a.store.prepareRescan(), naming: [:]).found
+        #expect(few?.counts == ["many": ChangeCounts(inserted: 3, updated: 6, deleted: 2)])
+        try quietly(a, "UPDATE many SET x = 'newer' WHERE l > 15000")
+        let many = try a.store.rescan(a.store.prepareRescan(), naming: [:]).found
+        #expect(many?.counts == ["many": ChangeCounts(updated: 30_001)])
+        #expect(try a.store.audit().problems == [])
+        #expect(try a.store.rescan(a.store.prepareRescan(), naming: [:]).found == nil)
+    }
+
     @Test(arguments: ["k COLLATE NOCASE", "k DESC", "k, x"])
     func rowsOfAnyKeyThatAreThereStay(key: String) throws {
         let a = try TestPeer(
