@@ -180,6 +180,33 @@ struct RefillTests {
         #expect(try a.strings("SELECT coalesce(x, '') || n FROM t ORDER BY k") == ["20", "20"])
     }
 
+    @Test("gets them, too, where somebody had to say that it is no other column by a new name")
+    func decided() async throws {
+        let world = try World()
+        let a = try world.machine("a")
+        try a.execute(
+            """
+            CREATE TABLE t(id INTEGER PRIMARY KEY, grp TEXT, x TEXT, k TEXT);
+            INSERT INTO t VALUES(1, 'g', 'x of one', 'one'), (2, 'g', 'x of two', 'two');
+            """)
+        try await a.initialize()
+        let b = try await world.clone("b")
+        try b.execute(
+            """
+            ALTER TABLE t RENAME COLUMN grp TO groups;
+            CREATE TABLE n(id INTEGER PRIMARY KEY, groups TEXT, k TEXT, x TEXT);
+            INSERT INTO n SELECT id, groups, k, NULL FROM t; DROP TABLE t; ALTER TABLE n RENAME TO t
+            """)
+        try await b.sync()
+        #expect(try await b.status().undecided.count == 1)
+        try await b.with { _ = try await $0.migrate("", renames: ["t.groups=groups", "t.x=x"]) }
+        try await settle(a, b)
+        #expect(try b.strings("SELECT coalesce(x, 'none') FROM t") == ["none", "none"])
+        #expect(try await refill(b).refilled?.map(\.cells) == [2])
+        #expect(try b.strings("SELECT x FROM t ORDER BY k") == ["x of one", "x of two"])
+        #expect(try await refill(b).findings.isEmpty)
+    }
+
     @Test("in a copy of a store is refilled as another peer's")
     func copied() async throws {
         let (world, a, b) = try await pair()

@@ -1,0 +1,124 @@
+import LogSyncModel
+import LogSyncSQLite
+import LogSyncState
+
+/// What records say of columns that have come or gone, or of which it has been decided what they are.
+extension SchemaReconciliation {
+    /// Takes dropped columns out of the rows' digests, and lets rows be recorded for which a new column's cells
+    /// were kept.
+    func reconcileCells(of table: TrackedTable, _ changes: ColumnChanges) throws {
+        // What was written meanwhile is in the rows alone.
+        let decided = changes.decided.sorted()
+        if !decided.isEmpty {
+            try Capture.noteEverything(table, on: connection)
+            try HeldValues(of: table, on: connection).makeTable()
+        }
+        if !changes.released.isEmpty {
+            try Capture.noteEverything(table, on: connection)
+            try HeldValues(of: table, on: connection).makeTable()
+        }
+        let dropped = changes.dropped + changes.held.flatMap(\.ids) + changes.renamedLate.map(\.own)
+        let heldReferences = changes.heldReferences
+        guard
+            !changes.added.isEmpty || !dropped.isEmpty || !decided.isEmpty || !heldReferences.isEmpty
+                || !changes.replaced.isEmpty
+        else { return }
+        let clock = ClockTable(table: table, connection: connection)
+        let reader = ShownRows(store).reader(table)
+        let continued = try ContinuedRows(of: table, in: store)
+        for held in changes.held { try held.keep(in: table, continued, store) }
+        try noteHeld(heldReferences, in: table, continued)
+        let names = Set(changes.added.map { table.columnNames[$0].folded })
+        let back = returned(changes.added, in: table)
+        for column in back where !changes.regained.contains(column.id) {
+            try ForgottenColumns(store).giveUp(table.columnNames[column.id], of: table)
+        }
+        let returned = back + changes.replaced.map { (id: $0, former: []) }
+        let others = changes.renamedLate.ofOthers
+        var emptied: Set<Int> = []
+        let filter = dropped.isEmpty && returned.isEmpty ? "WHERE extra IS NOT NULL" : ""
+        for row in try connection.rows("SELECT row FROM \(table.clock) \(filter)") {
+            let position = row[0].asInteger
+            guard var record = try clock.record(at: position) else { continue }
+            let present = try continued.row(of: record, at: position)?.row
+            try changes.renamedLate.move(in: &record, present, in: table, store)
+            if !dropped.isEmpty {
+                for id in dropped where id < record.digests.count { record.digests[id] = 0 }
+                // A row that was changed meanwhile differs in some column, which is enough to be recorded.
+                if let present { record.digest = reader.digest(present.digests, columns: record.digests.count) }
+                try clock.update(record, at: position, formerUniques: table.findsByKeyDigest ? [] : record.uniques)
+            }
+            if let present, !decided.isEmpty,
+                try takeUp(decided, holdingOthers: others, in: &record, present, reader, &emptied)
+            {
+                try clock.update(record, at: position, formerUniques: table.findsByKeyDigest ? [] : record.uniques)
+            }
+            if let present, !returned.isEmpty {
+                let isChanged = takeBack(returned, in: &record, present, reader)
+                try clock.update(record, at: position, formerUniques: table.findsByKeyDigest ? [] : record.uniques)
+                if isChanged { try Capture.note(at: position, identity: record.identity, in: table, store) }
+            }
+            if record.state.cellsByName.keys.contains(where: { names.contains($0.folded) }) {
+                try Capture.note(at: position, identity: record.identity, in: table, store)
+            }
+        }
+        if !decided.isEmpty { try HeldValues(of: table, on: connection).forget() }
+        let renamed = changes.renamedLate.map(\.id)
+        let lost = emptied.subtracting(renamed).map { ColumnName(table.name, table.columnNames[$0]) }
+        if !lost.isEmpty { try ForgottenColumns(store).add(lost) }
+        for id in renamed + changes.regained {
+            try ForgottenColumns(store).takeBack(table.columnNames[id], of: table)
+        }
+    }
+
+    /// Takes up what is known of columns of which it has been decided what they are, and which a row holds as it did when
+    /// they were left alone, or holds nothing in. What it holds besides is recorded as a write.
+    ///
+    /// - Parameters:
+    ///   - decided: by column id, ascending.
+    ///   - others: those in which rows hold what is another column's, unless a program has written it.
+    ///   - emptied: those of which a row holds nothing where something was known, takes up this one.
+    /// - Returns: whether the record has changed.
+    private func takeUp(
+        _ decided: [Int], holdingOthers others: Set<Int>, in record: inout ClockRecord, _ present: TableReader.Row,
+        _ reader: TableReader, _ emptied: inout Set<Int>
+    ) throws -> Bool {
+        let table = reader.table
+        guard let identity = try record.named ?? ShownRows(store).spelledIdentity(present, in: table) else {
+            return false
+        }
+        var isChanged = false
+        for id in decided {
+            guard let position = table.columns.firstIndex(where: { $0.id == id }), id >= record.digests.count else {
+                continue
+            }
+            let (name, value) = (table.columns[position].name, present.values[position])
+            let digest = UInt32(truncatingIfNeeded: present.digests[position])
+            let held = try HeldValues(of: table, on: connection).digest(of: name, in: identity)
+            let key = record.state.cellsByName.keys.first { $0.folded == name.folded }
+            let cell = key.flatMap { record.state.cellsByName.removeValue(forKey: $0) } ?? CellState()
+            let missing = store.defaultValue(of: table, position)
+            let shown = !cell.isEmpty ? store.shown(cell, table.name, name) : others.contains(id) ? missing : nil
+            let isDefault = value == missing
+            let isAsHeld = held.map { $0 == digest } ?? (isDefault || value == shown)
+            record.state.extend(to: id + 1)
+            record.state.setCell(id, cell)
+            record.digests += Array(repeating: 0, count: id + 1 - record.digests.count)
+            if isAsHeld && (isDefault || !cell.isEmpty || others.contains(id)) {
+                record.digests[id] = digest
+                if isDefault && !cell.isEmpty && shown == nil { emptied.insert(id) }
+                if let shown, shown != value {
+                    // It is shown with the rows whose references are replaced.
+                    record.isReplaced = true
+                    store.hasReplaced = true
+                }
+            } else {
+                // The row is recorded as having something else.
+                record.digests[id] = ~digest
+            }
+            isChanged = true
+        }
+        if isChanged { record.digest = reader.digest(present.digests, columns: record.digests.count) }
+        return isChanged
+    }
+}
