@@ -46,6 +46,17 @@ package enum Affinity {
         }
     }
 
+    /// Whether a column of this affinity makes one value of another.
+    ///
+    /// - Parameters:
+    ///   - value: that is there.
+    ///   - other: a value of another type that says the same.
+    package func makes(_ value: Value, of other: Value) -> Bool {
+        // How a real number is written out is SQLite's own affair.
+        if case (.text, .real) = (self, other) { return true }
+        return apply(to: other) == value
+    }
+
     /// Whether a column of this affinity certainly gives back what is written to it: false, too, where that would take a
     /// closer look.
     @inlinable

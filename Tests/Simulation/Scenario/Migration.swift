@@ -92,9 +92,12 @@ extension Migration {
     var isGuessed: Bool { if case .renameColumn = self { true } else { keepsRows } }
 
     /// Whether it and one before it make of a table another: one that is both renamed and rebuilt between two looks.
-    func tangles(with others: [Migration]) -> Bool {
+    ///
+    /// - Parameter renewed: tables that have been set aside and made anew: what is renamed is known by its former name then.
+    func tangles(with others: [Migration], renewed: Set<String>) -> Bool {
         switch self {
-        case .renameTable: others.contains { if case .rebuild = $0 { true } else { false } }
+        case .renameTable(let table, _):
+            renewed.contains(table) || others.contains { if case .rebuild = $0 { true } else { false } }
         case .rebuild: others.contains { if case .renameTable = $0 { true } else { false } }
         default: false
         }

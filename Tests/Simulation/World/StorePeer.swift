@@ -24,6 +24,8 @@ final class StorePeer {
     var schema: SchemaModel
     /// What its program has changed of the schema and its store may not have looked at.
     var unseen: [Migration] = []
+    /// The tables that its program has set aside and made anew.
+    var renewed: Set<String> = []
     /// The death that its next sync meets.
     var death: Death?
     private let path: String

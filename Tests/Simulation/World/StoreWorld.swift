@@ -109,13 +109,17 @@ final class StoreWorld: World {
             try harvest(peer)
             try check(peer)
         case .migrate(let peer, let migration):
+            // A new table that is empty is left alone for a minute, and another one if it is renamed meanwhile.
+            if case .renameTable(let table, _) = migration, peers[peer].renewed.contains(table) { now += 61_000 }
             peers[peer].awake(now)
             // What was written before it may still wait for being recorded, as may what it writes.
             let isAlone: Bool
             if migration.keepsRows {
                 isAlone = !peers[peer].unseen.isEmpty || random.chance(60)
             } else {
-                isAlone = migration.isGuessed || random.chance(70) || migration.tangles(with: peers[peer].unseen)
+                isAlone =
+                    migration.isGuessed || random.chance(70)
+                    || migration.tangles(with: peers[peer].unseen, renewed: peers[peer].renewed)
             }
             if isAlone {
                 try record(peers[peer])
@@ -127,6 +131,7 @@ final class StoreWorld: World {
                     migration.sql(on: peers[peer].schema), foreignKeysAreOn: peers[peer].model.foreignKeysAreOn)
             else { return }
             peers[peer].schema = schema
+            if case .takeOver(let table, _) = migration { peers[peer].renewed.insert(table) }
             if random.chance(30) { try peers[peer].reopen() }
             if !migration.isGuessed, random.chance(30) { return peers[peer].unseen.append(migration) }
             try record(peers[peer])

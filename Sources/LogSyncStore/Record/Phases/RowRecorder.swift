@@ -132,7 +132,7 @@ struct RowRecorder {
         let references = try newReferences(of: row, former)
         let keys = formerReferences(of: row, former)
         if isSame && !row.touched.recordsReferences && references.isEmpty && keys.isEmpty { return }
-        var (changed, renumbered) = try changedColumns(of: row, digest, former, besides: converted)
+        var (changed, renumbered) = try changedColumns(of: row, digest, former, besides: converted.all)
         // A migration that gives rows other keys says no more of what refers to them than was said before.
         let ended = recorder.findings.formerReferences[table.id] ?? []
         var rekeyed = keys.filter { !changed.contains($0) }
@@ -153,7 +153,8 @@ struct RowRecorder {
             try (former.breaksCheck || mayBreakCheck)
             && ShownRows(store).breaksCheck(row.values, at: position, in: table)
         let counted = takeCounted(from: &changed, of: row, record)
-        let renewed = references.filter { !changed.contains($0) && !rekeyed.contains($0) } + rekeyed
+        let said = references + converted.recast.filter { !references.contains($0) }
+        let renewed = said.filter { !changed.contains($0) && !rekeyed.contains($0) } + rekeyed
         if !changed.isEmpty || !first.fills.isEmpty || !counted.isEmpty || !renewed.isEmpty {
             try write(
                 changed, writtenAt: first.captured, fills: first.fills, counted, renewed, besides: renumbered, of: row,
@@ -174,22 +175,6 @@ struct RowRecorder {
 
     func differs(_ position: Int, of row: Row, _ former: ClockRecord) -> Bool {
         former.digests[table.columns[position].id] != UInt32(truncatingIfNeeded: row.values.digests[position])
-    }
-
-    /// The columns, by position, whose type a migration has changed, and in which the row holds the same as another type: that is
-    /// no write, and says nothing against one that another peer makes.
-    private func converted(of row: Row, _ former: ClockRecord) -> Set<Int> {
-        guard let retyped = recorder.findings.retypedColumns[table.id] else { return [] }
-        return Set(
-            table.columns.indices.filter { position in
-                let id = table.columns[position].id
-                guard retyped.contains(id), id < former.digests.count, differs(position, of: row, former) else {
-                    return false
-                }
-                return row[position].otherTypes.contains {
-                    UInt32(truncatingIfNeeded: table.valueDigest.of($0)) == former.digests[id]
-                }
-            })
     }
 
     /// The columns, by position, that the record knows and that hold something else now.
@@ -265,7 +250,7 @@ struct RowRecorder {
 
     /// - Parameters:
     ///   - times: when changed columns, by position, were written, where that is another time than the row's.
-    ///   - renewed: the columns, by position, whose references are recorded at the time of what they showed.
+    ///   - renewed: the columns, by position, that say the same in other terms: they are recorded at the time of what they showed.
     ///   - renumbered: the columns, by position, of which only this store's programs hear.
     private func write(
         _ changed: [Int], writtenAt times: [Int: Int64] = [:], fills: [Int], _ counted: [CountedCell], _ renewed: [Int],
