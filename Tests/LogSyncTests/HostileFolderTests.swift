@@ -338,6 +338,23 @@ struct HostileFolderTests {
         try folder.write(bytes, to: "snapshots/\(try #require(name))", of: stranger)
     }
 
+    @Test("A snapshot is believed after a program has deleted rows and inserted them again, which is no second row")
+    func insertedAgain() async throws {
+        try a.insert("zwei")
+        for body in ["again", "and again"] {
+            try a.execute("DELETE FROM note; INSERT INTO note(id, body) VALUES('one', '\(body)'), ('zwei', '')")
+            try await settle(a, b)
+        }
+        _ = try await a.snapshot()
+        let findings = try await Replicator.doctor(world.contentPath, configuration: a.configuration).findings
+        #expect(!findings.contains { $0.code == "doubtful-snapshot" }, "\(findings)")
+        #expect(try await world.clone("c").notes() == a.notes())
+        // One that lacks a row is not.
+        try await lie { $0.table == "note" ? nil : $0 }
+        let doubted = try await Replicator.doctor(world.contentPath, configuration: a.configuration).findings
+        #expect(doubted.contains { $0.code == "doubtful-snapshot" && $0.why.contains("have 3 at least") }, "\(doubted)")
+    }
+
     @Test(
         "A snapshot that stands for everything and lacks what the log files have is passed over by clones",
         arguments: [["note", "logsync_setting"], ["note"], ["logsync_setting"]])

@@ -197,4 +197,26 @@ struct TablesFilledAnewTests {
         try await later.sync()
         #expect(try a.strings("SELECT id || name FROM p") == ["2Rob"])
     }
+
+    @Test("is referred to as before, by rows of others too, and by those that are written while it is gone")
+    func referred() async throws {
+        let (world, a, b) = try await pair()
+        try b.execute("INSERT INTO c(p, t) SELECT id, 'by b' FROM p WHERE name = 'Cy'")
+        try await settle(a, b)
+        let query = "SELECT id || ',' || quote(name) FROM p WHERE id > 2 ORDER BY name"
+        #expect(try a.strings(query) != b.strings(query), "the integers of Cy and Di are others on each machine")
+        let number = try ["Cy", "Di"].map { try a.strings("SELECT id FROM p WHERE name = '\($0)'")[0] }
+        let rows = try a.strings("SELECT '(' || id || ',' || quote(name) || ')' FROM p").joined(separator: ",")
+        for step in [
+            "DROP TABLE p",
+            "INSERT INTO c(p, t) VALUES(\(number[0]), 'new'); UPDATE c SET p = \(number[1]) WHERE t = 'of Ann'",
+            Self.table, "INSERT INTO p(id, name) VALUES\(rows)",
+        ] {
+            try run(step, a)
+            try await a.sync()
+        }
+        try await settle(a, b)
+        let expected = ["Ann", "Bob of Bob", "Cy by b", "Cy new", "Di of Ann", "Di of Di"]
+        try await expectAgreement(world, [a, b], expected)
+    }
 }

@@ -10,8 +10,9 @@ import LogSyncStore
 ///
 /// **The steps.** A snapshot without any setting is doubted: the content's first transaction makes some, and none is ever
 /// deleted. Where the log files are all there of what it stands for, from everybody's first transaction on, their ends say
-/// how many rows they insert and delete. A peer inserts a row that it does not have; so of the rows that one peer has
-/// inserted at least those are there that nobody's deletes can have taken away. A snapshot with fewer is doubted.
+/// how many rows they insert and delete: of the rows that one peer has inserted at least those are there that nobody's
+/// deletes can have taken away. A snapshot with fewer is looked at again, and doubted where their identities say so, too:
+/// a row that a program deletes and inserts in one transaction is inserted twice, and deleted by nobody.
 ///
 /// **The exception.** Tables that its schema does not name, because they were renamed, and such as its author has lost
 /// columns of, are not counted. Where log files are missing nothing can be told. A doubt that is wrong does no harm: it costs
@@ -57,11 +58,17 @@ final class SnapshotDoubts {
         }
         if held[SettingTable.name, default: 0] == 0 {
             found.doubt = "it has none of the content's settings"
-        } else if let least = try leastRows(of: snapshot) {
-            let lacking = least.filter { held[$0.key, default: 0] < $0.value }.min { $0.key < $1.key }
-            found.doubt = lacking.map {
-                "it has \(held[$0.key, default: 0]) rows of \($0.key), and the log files of what it stands for have \($0.value)"
-                    + " at least"
+        } else {
+            func lacking(_ changes: (PeerID, UInt64) -> [String: ChangeCounts]?) throws -> [String: Int] {
+                try leastRows(of: snapshot, changes)?.filter { held[$0.key, default: 0] < $0.value } ?? [:]
+            }
+            let suspects = try lacking { changes(of: $0, upTo: $1) }
+            if !suspects.isEmpty {
+                let table = try lacking { distinctChanges(of: $0, upTo: $1, in: suspects) }.min { $0.key < $1.key }
+                found.doubt = table.map {
+                    "it has \(held[$0.key, default: 0]) rows of \($0.key), and the log files of what it stands for have "
+                        + "\($0.value) at least"
+                }
             }
         }
         contents[snapshot.name] = found
@@ -77,7 +84,11 @@ final class SnapshotDoubts {
     }
 
     /// How many rows a snapshot has to have by the log files, by the tables' folded names; nil where these do not tell.
-    private func leastRows(of snapshot: FoundSnapshot) throws -> [String: Int]? {
+    ///
+    /// - Parameter changes: what a peer's transactions do, up to one of them.
+    private func leastRows(
+        of snapshot: FoundSnapshot, _ changes: (PeerID, UInt64) -> [String: ChangeCounts]?
+    ) throws -> [String: Int]? {
         let lines = snapshot.vector.sequences.filter { $0.value > 0 }
         // Whether the first and the last are there is told by names alone.
         for (peer, sequence) in lines {
@@ -87,7 +98,7 @@ final class SnapshotDoubts {
         var inserted: [String: Int] = [:]
         var deleted: [String: Int] = [:]
         for (peer, sequence) in lines {
-            guard let sum = changes(of: peer, upTo: sequence) else { return nil }
+            guard let sum = changes(peer, sequence) else { return nil }
             for (name, count) in sum {
                 let table = name.folded
                 inserted[table] = max(inserted[table] ?? 0, count.inserted)
@@ -105,19 +116,58 @@ final class SnapshotDoubts {
     /// other.
     private func changes(of peer: PeerID, upTo last: UInt64) -> [String: ChangeCounts]? {
         var sum: [String: ChangeCounts] = [:]
+        let isWhole = forEachFile(of: peer, upTo: last) { reader, next in
+            try reader.forEachSummary {
+                guard $0.header.dot.sequence == next, next <= last else { return }
+                for (table, count) in $0.counts { sum[table, default: ChangeCounts()] += count }
+                next += 1
+            }
+        }
+        return isWhole ? sum : nil
+    }
+
+    /// The same of some tables, by their folded names, where a row counts once, however often it is inserted.
+    private func distinctChanges(
+        of peer: PeerID, upTo last: UInt64, in tables: [String: Int]
+    ) -> [String: ChangeCounts]? {
+        /// By their hashes: rows of one hash count as one.
+        var inserted: [String: Set<Int>] = [:]
+        var sum: [String: ChangeCounts] = [:]
+        let isWhole = forEachFile(of: peer, upTo: last) { reader, next in
+            while let transaction = try reader.nextTransaction() {
+                guard transaction.header.dot.sequence == next, next <= last else { continue }
+                while let groups = try transaction.nextFrame() {
+                    for group in groups where tables[group.table.folded] != nil {
+                        switch group.kind {
+                        case .insert: inserted[group.table, default: []].formUnion(group.identities.map(\.hashValue))
+                        case .update: break
+                        case .delete: sum[group.table, default: ChangeCounts()].deleted += group.identities.count
+                        }
+                    }
+                }
+                next += 1
+            }
+        }
+        for (table, rows) in inserted { sum[table, default: ChangeCounts()].inserted = rows.count }
+        return isWhole ? sum : nil
+    }
+
+    /// Goes through a peer's log files in the order of their transactions.
+    ///
+    /// - Parameter read: moves the sequence on that is to come next.
+    /// - Returns: whether that is beyond the last by then.
+    private func forEachFile(
+        of peer: PeerID, upTo last: UInt64, _ read: (LogFileReader, _ next: inout UInt64) throws -> Void
+    ) -> Bool {
         var next: UInt64 = 1
         let files = scan.peers[peer]?.logFiles ?? LogFileSet([])
         var bad: Set<LogFileName> = []
         while next <= last, case .file(let name) = files.choice(for: next, where: { !bad.contains($0) }) {
             let before = next
             // A file that cannot be read to its end says as much as was read.
-            try? library.logs.reader(name, of: peer).forEachSummary {
-                guard $0.header.dot.sequence == next, next <= last else { return }
-                for (table, count) in $0.counts { sum[table, default: ChangeCounts()] += count }
-                next += 1
-            }
+            if let reader = try? library.logs.reader(name, of: peer) { try? read(reader, &next) }
             if next == before { bad.insert(name) }
         }
-        return next > last ? sum : nil
+        return next > last
     }
 }

@@ -38,6 +38,10 @@ package struct SchemaFindings: Sendable, Equatable {
         var rows: [Int64] = []
         /// This peer and what it was before, by their numbers here.
         var own: Set<Int64> = []
+
+        func union(_ other: Self) -> Self {
+            Self(columns: columns.union(other.columns), rows: rows + other.rows, own: own.union(other.own))
+        }
     }
 
     /// Whether the tables and columns are what they were.
@@ -64,9 +68,6 @@ package struct SchemaFindings: Sendable, Equatable {
         retypedColumns.merge(other.retypedColumns) { $0.union($1) }
         formerReferences.merge(other.formerReferences) { $0.union($1) }
         formerReferenceRows.merge(other.formerReferenceRows) { $0 + $1 }
-        newReferences.merge(other.newReferences) {
-            NewReferences(
-                columns: $0.columns.union($1.columns), rows: $0.rows + $1.rows, own: $0.own.union($1.own))
-        }
+        newReferences.merge(other.newReferences) { $0.union($1) }
     }
 }

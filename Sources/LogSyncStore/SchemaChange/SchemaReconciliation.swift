@@ -84,6 +84,8 @@ struct SchemaReconciliation {
                 findings.newReferences[table.id] = try ReferenceChange(store: store).translate(table, former)
             }
         }
+        let gone = GoneParents(store: store)
+        findings.newReferences.merge(try gone.returned()) { $0.union($1) }
         for table in store.catalog.tables {
             guard let ended = former[table.id] else { continue }
             findings.formerReferenceRows[table.id] = try ReferenceChange(store: store).rows(of: table, naming: ended)
@@ -94,6 +96,7 @@ struct SchemaReconciliation {
         }
         findings.newTables.formUnion(remade)
         try ReferenceHistory.note(store.catalog, on: connection)
+        try gone.note()
         try adoptHiddenRows()
         try reconsiderReferences(to: findings.newTables)
         try store.acceptSchemaVersion()

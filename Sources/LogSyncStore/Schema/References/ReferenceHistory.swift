@@ -39,16 +39,33 @@ struct ReferenceHistory {
         return parent
     }
 
-    /// Notes what the tables' columns refer to.
+    /// Notes what the tables' columns refer to. What referred to a table that is gone means its rows still, as long as
+    /// something says so: many a migration drops a table and makes it anew.
     static func note(_ catalog: Catalog, on connection: Connection) throws {
-        let noted = try ReferenceHistory(connection).parents
+        let history = try ReferenceHistory(connection)
+        let noted = history.parents
         for table in catalog.tables {
             var parents = noted[table.id] ?? []
             // A column that is not here for a while is what it was.
             while parents.count < table.columnCount { parents.append("") }
-            for column in table.columns { parents[column.id] = column.reference ?? "" }
+            for column in table.columns {
+                let former = history.parent(of: column.id, in: table.id)
+                let gone = try former.flatMap {
+                    try catalog[$0] == nil && isSaid(column, of: table, on: connection) ? $0 : nil
+                }
+                parents[column.id] = column.reference ?? gone ?? ""
+            }
             if parents != noted[table.id] { try set(parents, of: table.id, on: connection) }
         }
+    }
+
+    private static func isSaid(
+        _ column: TrackedTable.Column, of table: TrackedTable, on connection: Connection
+    ) throws -> Bool {
+        try table.schema.foreignKeys.contains { $0.from.contains { $0.folded == column.local.folded } }
+            || connection.integer(
+                "SELECT 1 FROM logsync_setting WHERE kind = 'reference' AND target = ? COLLATE NOCASE",
+                .text("\(table.name).\(column.name)")) != nil
     }
 
     /// Notes what columns of a table refer to from now on.
