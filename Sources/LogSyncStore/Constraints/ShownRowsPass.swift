@@ -182,7 +182,16 @@ struct ShownRowsPass {
         // What holds the integer of a row that goes is to hold one that no program gives to another.
         let counts = { (rule: ReferenceRule) in rule.strength != .unenforced || store.hasFolded || rule.isByInteger }
         try add(try neighbours.children(of: changed, by: counts), to: &candidates)
-        try add(try neighbours.children(of: unseen) { $0.namesIdentity }, to: &candidates)
+        // So is what holds a promised integer, and what that is named by as its key, and so on down.
+        var named = try neighbours.children(of: unseen) { $0.namesIdentity }
+        while !named.isEmpty {
+            let place = candidates.all.count
+            try add(named, to: &candidates)
+            let holders = candidates.all[place...].compactMap(\.former)
+            named = try neighbours.children(of: holders) { rule in
+                rule.columns.contains { rule.child.columns[$0].reference != nil }
+            }
+        }
         return candidates.all.count > first
     }
 

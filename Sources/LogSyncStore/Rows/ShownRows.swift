@@ -313,7 +313,8 @@ final class ShownRows {
         try identities.release(integer, in: table)
     }
 
-    /// Shows a standing row's new state in its table. False where a constraint refuses it; then nothing changed.
+    /// Shows a standing row's new state in its table. False where a constraint refuses it, or where the row moves because its
+    /// key is another row's integer, which is another by now; then nothing changed.
     ///
     /// - Parameter replaced: what references show instead.
     func update(
@@ -331,6 +332,7 @@ final class ShownRows {
             let value = value ?? store.defaultValue(of: table, position)
             if formerRow?.values[position] != value { changed.append((position, value)) }
         }
+        if let moved = table.integerKeyPosition, changed.contains(where: { $0.position == moved }) { return false }
         if !changed.isEmpty, former.breaksCheck {
             // SQLite looks only at the constraints that name a column which is set.
             changed = shown.enumerated().map { ($0.offset, $0.element ?? store.defaultValue(of: table, $0.offset)) }
