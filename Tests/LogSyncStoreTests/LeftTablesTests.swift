@@ -55,6 +55,50 @@ struct LeftTablesTests {
         }
     }
 
+    @Test(
+        "stay so where another table takes their name, and where a copy is looked at that is being made of them",
+        arguments: [
+            [
+                "ALTER TABLE secret RENAME TO secret_2023; "
+                    + "CREATE TABLE secret(id INTEGER PRIMARY KEY, name TEXT, pw TEXT)"
+            ],
+            ["ALTER TABLE secret RENAME TO x; ALTER TABLE note RENAME TO secret"],
+            ["ALTER TABLE note RENAME TO x; ALTER TABLE secret RENAME TO note; ALTER TABLE x RENAME TO secret"],
+            [
+                "CREATE TABLE password(id INTEGER PRIMARY KEY, name TEXT, pw TEXT, salt);"
+                    + "INSERT INTO password SELECT *, 0 FROM secret; DROP TABLE secret"
+            ],
+            [
+                "CREATE TABLE ef_temp_secret(id INTEGER PRIMARY KEY, name TEXT, pw TEXT, salt)",
+                "INSERT INTO ef_temp_secret SELECT *, 0 FROM secret", "DROP TABLE secret",
+                "ALTER TABLE ef_temp_secret RENAME TO secret", "INSERT INTO secret VALUES(2, 'b', 'hunter3', 1)",
+            ],
+        ])
+    func named(migration: [String]) throws {
+        let a = try peer()
+        #expect(try replicated(a) == ["note"])
+        for step in migration {
+            try a.write(step)
+            _ = try a.record()
+        }
+        // By its name in logs.
+        #expect(
+            try a.strings("SELECT log_name FROM logsync_table WHERE name <> 'logsync_setting'") == ["note"])
+        let names = Set(try AppSchema.leftTables(on: a.app).map(\.name))
+        #expect(names.isDisjoint(with: try replicated(a)))
+    }
+
+    @Test("are not what bears their name by now, to a clone")
+    func cloned() throws {
+        var plan = InitializePlan(content: "c", container: "/nowhere", peerName: "b")
+        plan.settings = [
+            ("identity", "note", "natural"), ("skip", "secret", "1"), ("local", "seen", "1"),
+            ("rename", "secret", "note"),
+        ]
+        #expect(plan.withContentSettings().skip == [])
+        #expect(plan.withContentSettings().local == ["seen"])
+    }
+
     @Test("are no reason to leave out one that comes in the place of one that has gone")
     func another() throws {
         let a = try peer()

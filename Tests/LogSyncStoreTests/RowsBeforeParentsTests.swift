@@ -34,10 +34,12 @@ import Testing
             try peer.record()
         }
         try agree(a, b, c)
-        let query = "SELECT name || ', ' || n.text || ', ' || m.text FROM item JOIN note n USING (id) JOIN mark m USING (id)"
+        let query = """
+            SELECT name || ', ' || n.text || ', ' || m.text FROM item JOIN note n USING (id) JOIN mark m USING (id) ORDER BY 1
+            """
         for peer in [a, b, c] {
             #expect(
-                try peer.strings("\(query) ORDER BY 1")
+                try peer.strings(query)
                     == ["a", "b", "c"].map { "item of \($0), note of \($0), mark of \($0)" })
             #expect(try peer.strings("SELECT max(id) > 0 AND min(id) > 0 FROM mark") == ["1"])
         }

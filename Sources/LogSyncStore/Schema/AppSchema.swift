@@ -114,9 +114,11 @@ enum AppSchema {
         }
     }
 
-    /// The tables that this store left out when it was made, by this choice of its own.
+    /// The tables that this store left out when it was made, by this choice of its own. A replicated one may bear the name of
+    /// such a table by now.
     static func leftTables(on connection: Connection) throws -> [(name: String, setting: Left)] {
-        let names = try TableSchema.tableNames(on: connection)
+        let tracked = try trackedTables(on: connection)
+        let names = try TableSchema.tableNames(on: connection).filter { !tracked.contains($0.folded) }
         return try Left.allCases.flatMap { setting in
             let left = try setting.tables(on: connection)
             return names.filter { left.contains($0.folded) }.sorted().map { ($0, setting) }
@@ -126,13 +128,17 @@ enum AppSchema {
     /// The tables that are copied by `clone` and never replicated.
     static func localTables(on connection: Connection) throws -> [String] {
         // A store may replicate a table that was not known to note migrations when it was made.
-        let tracked = try connection.rows("SELECT name FROM logsync_table").map { String(text: $0[0]).folded }
+        let tracked = try trackedTables(on: connection)
         let local = try Left.local.tables(on: connection)
         let skipped = try Left.skip.tables(on: connection)
         return try TableSchema.tableNames(on: connection).filter { name in
-            guard !skipped.contains(name.folded) else { return false }
-            return local.contains(name.folded) || notesMigrations(name) && !tracked.contains(name.folded)
+            !skipped.contains(name.folded) && !tracked.contains(name.folded)
+                && (local.contains(name.folded) || notesMigrations(name))
         }
+    }
+
+    private static func trackedTables(on connection: Connection) throws -> Set<String> {
+        Set(try connection.rows("SELECT name FROM logsync_table").map { String(text: $0[0]).folded })
     }
 
     /// The tables in which triggers insert or replace rows, as programs keep counts, in lower case: what they count comes

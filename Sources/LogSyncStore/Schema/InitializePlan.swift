@@ -59,7 +59,10 @@ extension InitializePlan {
         var plan = self
         // What rows are identified by is settled for tables that are replicated, and for no others: whatever else is said of
         // them, by anybody who can write the folder.
-        let replicated = Set(settings.filter { $0.kind == "identity" }.map { $0.target.folded })
+        let identified = Set(settings.filter { $0.kind == "identity" }.map { $0.target.folded })
+        // By what they are called now, too: one may have the name of a table that was left out.
+        let replicated = identified.union(
+            settings.filter { $0.kind == "rename" && identified.contains($0.value.folded) }.map { $0.target.folded })
         for setting in settings {
             switch setting.kind {
             case "identity":

@@ -170,7 +170,7 @@ struct SchemaReconciliation {
             let bearer = try connection.scalar(
                 "SELECT id FROM logsync_table WHERE name = ? COLLATE NOCASE", .text(name))
         else { return false }
-        let isCopy = UnfinishedRebuild.isCopyName(former, of: name)
+        let isCopy = CopyName.isCopy(former, of: name)
         try giveUp(isCopy ? id.asInteger : bearer.asInteger)
         return isCopy
     }

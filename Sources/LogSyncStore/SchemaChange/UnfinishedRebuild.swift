@@ -100,26 +100,6 @@ struct UnfinishedRebuild {
         Set(try store.facts.values(under: Self.prefix).filter { $0.value != Self.over }.map(\.name))
     }
 
-    /// Whether a name is what tools call the copy of a table that they make anew: the table's own, and something before or
-    /// after it that says so.
-    static func isCopyName(_ name: String, of original: String) -> Bool {
-        let (name, original) = (name.folded, original.folded)
-        guard name.count > original.count else { return false }
-        let words: Set<Substring> = ["new", "tmp", "temp", "temporary", "alembic_tmp", "copy", "redef", "rebuild"]
-        let rest: Substring
-        if name.hasSuffix(original) {
-            rest = name.dropLast(original.count)
-        } else if name.hasPrefix(original) {
-            rest = name.dropFirst(original.count)
-        } else {
-            return false
-        }
-        var word = rest
-        while word.first == "_" { word.removeFirst() }
-        while word.last == "_" { word.removeLast() }
-        return word.count < rest.count && words.contains(word)
-    }
-
     private func found() throws -> [Copy] {
         let tables = try connection.rows("SELECT id, name FROM logsync_table")
         let registered = Set(tables.map { String(text: $0[1]).folded })
@@ -127,7 +107,7 @@ struct UnfinishedRebuild {
         for name in try TableSchema.tableNames(on: connection) where !registered.contains(name.folded) {
             for table in tables {
                 let original = String(text: table[1])
-                guard Self.isCopyName(name, of: original),
+                guard CopyName.isCopy(name, of: original),
                     try hasMostColumns(name, of: table[0]), try !hasMoved(table[0], from: original)
                 else { continue }
                 let isHere = try TableSchema.read(original, on: connection) != nil

@@ -37,13 +37,15 @@ struct LeftTables {
 
         func encoded() throws -> Value { .text(try KeyList.encode([rootPage, former] + columns)) }
 
-        /// Whether it is the same table, by its place and most of its columns, or made anew with the same ones. The place
-        /// alone says nothing: the pages of a table that is dropped are the next one's.
-        func isSame(as other: Shape) -> Bool {
-            guard columns != other.columns else { return !columns.isEmpty }
-            let common = Set(columns).intersection(other.columns).count
-            return rootPage == other.rootPage && rootPage != "0" && 2 * common > max(columns.count, other.columns.count)
+        /// Whether it has most of another's columns.
+        func hasMost(of other: Shape) -> Bool {
+            2 * Set(columns).intersection(other.columns).count > max(columns.count, other.columns.count)
         }
+
+        func isAt(_ other: Shape) -> Bool { rootPage == other.rootPage && rootPage != Self.nowhere }
+
+        /// Where a table is that was gone at an earlier look.
+        static let nowhere = "0"
     }
 
     /// Notes the shapes that the tables have now.
@@ -58,20 +60,47 @@ struct LeftTables {
         }
     }
 
-    /// Leaves out those of the tables that are one which was left out, under another name.
+    /// Leaves out those of the tables that are one which was left out, under another name, or a copy of one.
     ///
     /// - Parameter tables: that have come, by their names.
     func follow(_ tables: [String]) throws {
         let present = Set(try TableSchema.tableNames(on: connection).map(\.folded))
+        let known = Set(try AppSchema.leftTables(on: connection).map(\.name.folded))
+        let new = tables.filter { !known.contains($0.folded) }
         for setting in AppSchema.Left.allCases {
-            for (name, value) in try facts.values(under: setting.key("")) where !present.contains(name) {
+            for (name, value) in try facts.values(under: setting.key("")) {
                 guard var left = Shape(value) else { continue }
-                left.former = name
-                for table in tables where try Shape(table, connection).isSame(as: left) {
-                    try facts.set(setting.key(table), left.encoded())
+                let isHere = present.contains(name)
+                if !isHere, present.contains(left.former) {
+                    // A copy that has taken the name of the one that it was made of.
+                    try facts.remove(setting.key(name))
+                    continue
                 }
+                let isFound = try new.filter { try isOther($0, left, called: name, isHere: isHere) }
+                let former = left.former
+                left.former = name
+                for table in isFound { try facts.set(setting.key(table), left.encoded()) }
+                guard !isHere, isFound.isEmpty, left.rootPage != Shape.nowhere else { continue }
+                (left.former, left.rootPage) = (former, Shape.nowhere)
+                try facts.set(setting.key(name), left.encoded())
             }
         }
+    }
+
+    /// Whether a new table is one that was left out, or holds its rows.
+    ///
+    /// The place alone says nothing: the pages of a table that is dropped are the next one's. Where the one has just gone, one
+    /// that has most of its columns may have been made of it; later, one that has the same.
+    ///
+    /// - Parameter isHere: whether a table is called as the one was.
+    private func isOther(_ table: String, _ left: Shape, called name: String, isHere: Bool) throws -> Bool {
+        let shape = try Shape(table, connection)
+        if !isHere {
+            return !shape.columns.isEmpty
+                && (shape.columns == left.columns || left.rootPage != Shape.nowhere && shape.hasMost(of: left))
+        }
+        guard shape.hasMost(of: left) else { return false }
+        return try CopyName.isCopy(table, of: name) || shape.isAt(left) && !Shape(name, connection).isAt(left)
     }
 
     /// The tables that are left out because they are another one under a name of their own, with the name that it had.
