@@ -75,12 +75,12 @@ struct UnfinishedRebuildTests {
 
     @Test("is the same one, wherever the program dies or logsync looks", arguments: declarations, [false, true])
     func death(declaration: String, isTransaction: Bool) async throws {
-        for (index, copy) in ["new_t", "_alembic_tmp_t", "t__new"].enumerated() {
+        for (index, copy) in ["new_t", "_alembic_tmp_t", "t__new", "ef_temp_t", "t_dg_tmp", "t_backup"].enumerated() {
             let statements = Self.rebuild(copy, declaration)
             let world = try World()
             let (a, b) = try await pair(world, Self.table("t", declaration))
             try b.execute("UPDATE t SET note = 'b' WHERE uid = '3'")
-            let place = index + 1
+            let place = index % 3 + 1
             try run(statements.prefix(place), a, isTransaction: isTransaction)
             try await look(a, isGone: place == 3 && !isTransaction)
             try b.execute("INSERT INTO t(uid, note) VALUES('5', 'b')")

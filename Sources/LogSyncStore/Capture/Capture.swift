@@ -72,6 +72,24 @@ enum Capture {
         return present == Int64(triggerNames.count)
     }
 
+    /// Whether what the triggers note for the rowid is that: a column that has come since they were made may be called so.
+    static func reachesRowids(of table: TrackedTable, on connection: Connection) throws -> Bool {
+        guard table.hasRowid else { return true }
+        let sql = try connection.scalar(
+            "SELECT sql FROM sqlite_master WHERE type = 'trigger' AND name = ?", .text("logsync_insert_\(table.id)"))
+        return sql.map { String(text: $0).contains("NEW.\(table.rowid)") } ?? true
+    }
+
+    /// Makes triggers anew that have noted a column for the rowid. What they noted says nothing: every row is compared.
+    static func renew(_ table: TrackedTable, on connection: Connection) throws {
+        try install(table, on: connection)
+        // The numbers of pending rows go on from the last one.
+        try connection.execute(
+            "DELETE FROM \(table.pending) WHERE number < (SELECT max(number) FROM \(table.pending))")
+        try connection.execute("UPDATE \(table.pending) SET kind = \(Kind.found.rawValue), row = NULL, ms = 0")
+        try noteEverything(table, on: connection)
+    }
+
     /// Whether any table has the triggers of a registered one.
     static func hasTriggers(_ table: Int64, on connection: Connection) throws -> Bool {
         try connection.integer(

@@ -39,15 +39,17 @@ struct Neighbours {
         }.compactMap { try position(of: $0, in: rule.parent, besides: Candidates()) }
     }
 
-    /// What a reference shows by default where its row does not stand, as logs have it; nil where that is NULL.
+    /// What a reference shows by default where its row does not stand, as logs have it; nil where that is NULL. An integer
+    /// names the row that has had it from the beginning, on every peer; one that came later has another integer elsewhere.
     func defaults(_ rule: ReferenceRule) throws -> [Value]? {
         guard rule.replacesByDefault else { return nil }
         let values = try rule.columns.map { position in
             let value = store.defaultValue(of: rule.child, position)
-            guard case .integer(let integer) = value, rule.child.columns[position].reference != nil,
-                let identity = try IdentityMap(store: store).knownIdentity(of: integer, in: rule.parent)
-            else { return value }
-            return Value.reference(identity)
+            guard case .integer(let integer) = value, rule.child.columns[position].reference != nil else {
+                return value
+            }
+            return try IdentityMap(store: store).firstIdentity(of: integer, in: rule.parent).map { .reference($0) }
+                ?? .null
         }
         return values.contains(.null) ? nil : values
     }

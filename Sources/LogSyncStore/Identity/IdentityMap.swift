@@ -67,6 +67,24 @@ struct IdentityMap {
             "DELETE FROM logsync_reserved WHERE table_id = ? AND integer = ?", .integer(table.id), .integer(integer))
     }
 
+    /// The standing row that had an integer when it was found, as at `init`: its identity begins with it, and is the same on
+    /// every peer. The least where several peers have found one.
+    func firstIdentity(of integer: Int64, in table: TrackedTable) throws -> RowIdentity? {
+        guard table.kind == .surrogate, table.storesIdentity, 1..<Self.firstTime ~= integer else { return nil }
+        func least(_ integer: Int64) -> Value {
+            let head = withUnsafeBytes(of: integer.bigEndian) { Array($0.dropFirst(2)) }
+            return .blob(RowIdentity(surrogate: head + [UInt8](repeating: 0, count: 10)).bytes)
+        }
+        let found = try connection.scalar(
+            "SELECT identity FROM \(table.clock) WHERE identity >= ? AND identity < ? ORDER BY identity LIMIT 1",
+            least(integer), least(integer + 1))
+        guard case .blob(let bytes)? = found else { return nil }
+        return RowIdentity(checking: bytes)
+    }
+
+    /// Identities of rows that came later begin with the time, in milliseconds since 1970.
+    private static let firstTime: Int64 = 1 << 40
+
     /// The integer of a referenced row, or of the one that it was folded into; nil where no row here has the identity
     /// and none is promised to it.
     ///

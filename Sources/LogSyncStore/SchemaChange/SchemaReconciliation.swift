@@ -69,6 +69,9 @@ struct SchemaReconciliation {
                 try Capture.install(table, on: connection)
                 areOthers = try Self.noteRebuilt(table, in: store)
                 findings.orphanScans.insert(table.id)
+            } else if try !Capture.reachesRowids(of: table, on: connection) {
+                try Capture.renew(table, on: connection)
+                findings.orphanScans.insert(table.id)
             }
             if let places = try matchRowids(table, isCaptured: isCaptured) {
                 if places.isInDoubt { findings.orphanScans.insert(table.id) }
