@@ -4,7 +4,26 @@ import LogSyncModel
 import LogSyncStore
 
 /// The transactions that this store has and the folder holds neither in log files nor in snapshots.
+///
+/// A file that is damaged or not all here holds nothing, where it is looked into; the others count by their names.
 struct MissingTransactions {
+    /// Which files are looked into.
+    enum Depth {
+        case none
+        /// Log files of these peers.
+        case logs(of: [PeerID: LogDepth])
+        /// Log files and snapshots of all peers, from end to end.
+        case everything
+    }
+
+    /// How the log files of one peer are looked into.
+    struct LogDepth {
+        /// Whether they are read from end to end; else their lengths have to do.
+        var readsAll: Bool
+        /// Files that were modified after this, in Unix milliseconds, count by their names: they may be on their way.
+        var end: Int64
+    }
+
     /// So many transactions of one peer.
     struct Count {
         var id: PeerID
@@ -13,12 +32,14 @@ struct MissingTransactions {
 
     private let owner: ReplicatedStore
     private let scan: ContainerScan
+    private let depth: Depth
 
     private var store: Store { owner.store }
 
-    init(_ owner: ReplicatedStore, _ scan: ContainerScan) {
+    init(_ owner: ReplicatedStore, _ scan: ContainerScan, depth: Depth = .none) {
         self.owner = owner
         self.scan = scan
+        self.depth = depth
     }
 
     /// Whether transactions are missing that no peer would write again: those of retired peers, the former selves of
@@ -35,16 +56,17 @@ struct MissingTransactions {
     func ofOthers(among ids: Set<PeerID>? = nil) throws -> [Count] {
         let coverage = owner.coverage
         let isWhole = try coverage.lackedColumns(scan).isEmpty
-        let snapshots = try isWhole ? coverage.wholeSnapshots(scan) : owner.library.snapshots.found(scan)
+        let snapshots = try (isWhole ? coverage.wholeSnapshots(scan) : owner.library.snapshots.found(scan))
+            .filter(isReadable)
         let beyond = try store.vector().sequences.compactMap { id, sequence in
             let covered = snapshots.map { $0.vector[id] }.max() ?? 0
             return id != owner.peer && ids?.contains(id) ?? true && sequence > covered ? (id, sequence, covered) : nil
         }
         let lines = try beyond.isEmpty ? [:] : reachOfLines()
-        return beyond.sorted { $0.0 < $1.0 }.compactMap { id, sequence, covered in
+        return try beyond.sorted { $0.0 < $1.0 }.compactMap { id, sequence, covered in
             let missing =
                 if let reach = lines[id] { reach < sequence ? [reach + 1...sequence] : [] } else {
-                    (scan.peers[id]?.logFiles ?? LogFileSet([])).missing(upTo: sequence)
+                    LogFileSet(try logs(of: id, beyond: covered).map(\.name)).missing(upTo: sequence)
                 }
             let count = missing.beyond(covered).reduce(UInt64(0)) { $0 + UInt64($1.count) }
             return count == 0 ? nil : Count(id: id, transactions: count)
@@ -58,7 +80,7 @@ struct MissingTransactions {
         var reach: [PeerID: UInt64] = [:]
         let families = Dictionary(grouping: try store.branches(), by: \.origin)
         for (origin, branches) in families where origin != owner.peer {
-            let files = scan.peers[origin]?.logs ?? []
+            let files = try logs(of: origin, beyond: 0)
             let ends = files.compactMap { file in
                 owner.library.logs.end(of: file.name, of: origin).map { (sequence: file.name.last, mark: $0.mark) }
             }
@@ -66,5 +88,34 @@ struct MissingTransactions {
             for id in branches.map(\.id) + [origin] where vector[id] > 0 { reach[id] = found[id] ?? 0 }
         }
         return reach
+    }
+
+    // MARK: Looking into files
+
+    /// A peer's log files, without files that were looked into and cannot be read.
+    ///
+    /// - Parameter covered: files that hold nothing after this are not looked into.
+    private func logs(of id: PeerID, beyond covered: UInt64) throws -> [FoundFile<LogFileName>] {
+        let files = scan.peers[id]?.logs ?? []
+        let logs = owner.library.logs
+        return switch depth {
+        case .none: files
+        case .logs(let peers):
+            try files.filter { file in
+                guard let depth = peers[id], file.name.last > covered, file.modified / 1_000_000 <= depth.end else {
+                    return true
+                }
+                return try !logs.isUnreadable(file, of: id, readsAll: depth.readsAll)
+            }
+        case .everything:
+            try files.filter {
+                try $0.name.last <= covered || !logs.isUnreadable($0, of: id, readsAll: true, orRefused: true)
+            }
+        }
+    }
+
+    private func isReadable(_ snapshot: FoundSnapshot) throws -> Bool {
+        guard case .everything = depth else { return true }
+        return try owner.library.snapshots.isIntact(snapshot.name, of: snapshot.peer)
     }
 }

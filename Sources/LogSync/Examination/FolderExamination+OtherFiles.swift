@@ -4,6 +4,17 @@ import LogSyncModel
 import LogSyncStore
 
 extension FolderExamination {
+    /// What gives back what a file of a peer held: its owner, or where that is no more, a store that has imported it.
+    ///
+    /// - Parameter waits: whether it may still be on its way.
+    func remedy(_ peer: PeerID, waits: Bool = false) -> String {
+        let rebuild = "logsync rebuild on a store that has imported it, whose snapshot has all of it"
+        let way = waits ? "wait for the sync engine; if it stays so, " : ""
+        guard !retired.contains(peer) else { return "\(way)run \(rebuild)" }
+        let sync = "run logsync sync on the store of \(names[peer].name), which writes it again"
+        return "\(way)\(sync); where that is no more, \(rebuild)"
+    }
+
     /// Reads a peer's snapshots, which no import reads from end to end.
     func snapshots(_ peer: PeerScan) -> [Finding] { peer.snapshots.compactMap { harm($0.name, of: peer.id) } }
 
@@ -21,8 +32,7 @@ extension FolderExamination {
         } catch LogFileError.incomplete {
             return Finding(
                 "incomplete-file", .trouble, "a snapshot of \(name) is not all here", at: place.path(snapshot),
-                why: "it does not end as a snapshot does",
-                help: "wait for the sync engine; if it stays so, run logsync sync on the store of \(name)")
+                why: "it does not end as a snapshot does", help: remedy(peer, waits: true))
         } catch let error as LogFileError {
             if case .damaged(let what, _) = error { why = what }
         } catch {
@@ -30,7 +40,7 @@ extension FolderExamination {
         }
         return Finding(
             "damaged-file", .damage, "a snapshot of \(name) is damaged", at: place.path(snapshot),
-            why: why, help: "run logsync sync on the store of \(name), which writes one anew")
+            why: why, help: remedy(peer))
     }
 
     /// Snapshots of right hashes that `clone` passes over, because they do not add up or the folder itself contradicts them.

@@ -287,12 +287,12 @@ struct FolderExamination {
                     findings.append(
                         Finding(
                             "incomplete-file", .trouble, "a log file of \(name) is not all here", at: path, why: why,
-                            help: "wait for the sync engine; if it stays so, run logsync sync on the store of \(name)"))
+                            help: remedy(peer.id, waits: true)))
                 case .damaged(let why):
                     findings.append(
                         Finding(
                             "damaged-file", .damage, "a log file of \(name) is damaged", at: path, why: why,
-                            help: "run logsync sync on the store of \(name), which writes it again"))
+                            help: remedy(peer.id)))
                 case .newerFormat(let why):
                     findings.append(
                         Finding(
@@ -323,7 +323,7 @@ struct FolderExamination {
                 "gap", .trouble, "transactions \(which) of \(name) are in no sound file",
                 at: folder.peer(peer.id).path(of: LogFileName.self),
                 why: "they have not arrived, or were removed or damaged; what depends on them waits",
-                help: "wait for the sync engine; if it stays so, run logsync sync on the store of \(name)")
+                help: remedy(peer.id, waits: true))
         }
     }
 
@@ -369,7 +369,7 @@ struct FolderExamination {
                 "\(names[peer.id].name) holds \(owner):\(held.sequence)\(file): \(held.reason)",
                 at: folder.peer(peer.id).receiptPath,
                 why: "it says so in its receipt, and what depends on that waits there",
-                help: Self.help(against: held.reason, owner))
+                help: help(against: held.reason, held.peer))
         }
     }
 
@@ -380,10 +380,10 @@ struct FolderExamination {
         return !files.contains(name) && files.contains { $0.first <= held.sequence && held.sequence <= $0.last }
     }
 
-    private static func help(against reason: String, _ owner: String) -> String {
+    private func help(against reason: String, _ peer: PeerID) -> String {
         switch HeldItem.Reason(rawValue: reason) {
-        case .damaged, .incomplete, .gap, .missingBlob:
-            "run logsync sync on the store of \(owner), which writes it again"
+        case .damaged, .incomplete, .gap: remedy(peer)
+        case .missingBlob: "run logsync sync on the store of \(names[peer].name), which writes it again"
         case .newerFormat: "install a newer logsync there"
         case .clock: "set the clocks, or let it in there with logsync peers accept-clock"
         case .tooLarge: "let it in there with logsync peers accept-size"

@@ -12,7 +12,7 @@ import Logging
 extension Inbox {
     /// For how long log files may be on their way that were written before a snapshot, in milliseconds. The sync engine may
     /// also have kept an older receipt than the last, which does not speak of them.
-    private static let patience: Int64 = 600_000
+    static let patience: Int64 = 600_000
 
     /// Joins a snapshot that brings transactions which no log file here gives.
     ///

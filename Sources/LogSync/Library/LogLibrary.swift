@@ -29,6 +29,8 @@ final class LogLibrary {
     private let now: @Sendable () -> Duration
     /// What was found, by the files' paths.
     private var shelf: [String: Entry] = [:]
+    /// The files of which every byte was read and found right, by their paths.
+    private var readThrough: [String: FoundFile<LogFileName>] = [:]
 
     private struct Entry {
         var found: FoundFile<LogFileName>
@@ -101,6 +103,36 @@ final class LogLibrary {
         } catch is LogFileError {
             return false
         }
+    }
+
+    /// Whether a file is damaged or not all here, so that nobody gets from it what its name says. What is only too new or
+    /// too large for this store is not; it is read once as it stands.
+    ///
+    /// - Parameters:
+    ///   - readsAll: whether all of it is read; else its beginning and its length have to do.
+    ///   - orRefused: whether a file counts that the file system does not let this process read.
+    /// - Throws: `containerUnavailable`.
+    func isUnreadable(
+        _ file: FoundFile<LogFileName>, of peer: PeerID, readsAll: Bool, orRefused: Bool = false
+    ) throws -> Bool {
+        let path = content.peer(peer).path(file.name)
+        if readThrough[path] == file { return false }
+        do {
+            let reader = try reader(file.name, of: peer)
+            guard agrees(reader.header, file.name, peer), UInt64(reader.header.totalLength) == file.size else {
+                return true
+            }
+            guard readsAll else { return false }
+            guard try reader.verify().nameDigits == file.name.fileHash.description else { return true }
+        } catch LogFileError.newerFormat, LogFileError.tooLarge {
+            return false
+        } catch is LogFileError {
+            return true
+        } catch let error as LogSyncError where error.code != .containerUnavailable {
+            return orRefused
+        }
+        readThrough[path] = file
+        return false
     }
 
     /// Whether a file begins with a header of this content and peer that agrees with its name.

@@ -11,7 +11,7 @@ extension OwnFolder {
         var damaged: [SnapshotName] = []
         var sound = SoundFiles<SnapshotName>()
         for file in found?.snapshots ?? [] {
-            let reads = !soundSnapshots.contains(file) && file.size <= FolderRepair.maximumReading
+            let reads = !soundSnapshots.contains(file) && (readsEverything || file.size <= FolderRepair.maximumReading)
             let isSound =
                 try library.snapshots.manifest(file, of: peer) != nil
                 && (!reads || library.snapshots.isIntact(file.name, of: peer))

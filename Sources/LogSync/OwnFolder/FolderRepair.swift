@@ -68,42 +68,12 @@ struct FolderRepair {
         if found?.description.value != description || !hasSchema { try own.describe() }
     }
 
-    // MARK: Other folders in this peer's care
-
-    /// Former selves that are no more cannot repair their folders; this store does, as far as its outbox has what they
-    /// recorded.
-    private func repairFormerSelves(_ vector: VersionVector) throws {
-        guard !own.formerSelves.isEmpty else { return }
-        for former in try store.retiredPeers().intersection(own.formerSelves) {
-            let files = scan.peers[former]?.logFiles ?? LogFileSet([])
-            let missing = files.missing(upTo: vector[former])
-            let wanted = try missing.beyond(owner.coverage.reach(of: former, scan))
-            try own.writeAll(wanted.flatMap { try store.outbox(of: former, $0) })
-        }
-    }
-
-    /// Puts seeds into their folders and puts them back: a pseudo-peer has no store that would.
-    private func repairSeeds() throws {
-        let selves = Set(own.formerSelves).union([peer])
-        let seeds = try store.outboxPeers().filter { !selves.contains($0) }
-        for kept in try seeds.flatMap({ try store.outbox(of: $0, 1...UInt64.max) }) {
-            let id = kept.dot.peer
-            let seed = scan.peers[id]
-            if seed?.description.value == nil { try own.library.content.peer(id).write(.seed(id)) }
-            if case .file? = seed?.logFiles.choice(for: kept.dot.sequence) { continue }
-            // Where it was collected, a snapshot stands for it.
-            if kept.isPublished, try owner.coverage.reach(of: id, scan) >= kept.dot.sequence { continue }
-            try own.write([kept])
-            if !kept.isPublished { try store.markPublished([kept.dot]) }
-        }
-    }
-
     // MARK: Log files
 
     /// Tells the sound log files from the bad ones, and both from files that another store wrote under this peer's id.
     private func sortLogs() throws -> (sound: [LogFileName], bad: [LogFileName]) {
         let logs = found?.logs ?? []
-        let reads = own.readsEverything || logs.reduce(0) { $0 + $1.size } <= Self.maximumReading
+        let reads = own.readsAll(logs)
         var (sound, bad, foreign): ([LogFileName], [LogFileName], [LogFileName]) = ([], [], [])
         for file in logs {
             if try !isSound(file, reads: reads) {

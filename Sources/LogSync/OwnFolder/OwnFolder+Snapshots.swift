@@ -135,12 +135,32 @@ extension OwnFolder {
             }
             return
         }
-        let missing = MissingTransactions(owner, scan)
+        let missing = MissingTransactions(owner, scan, depth: try depthForSilent(scan))
         guard try missing.areLost() || waits && !missing.ofOthers().isEmpty else { return }
         let now = try owner.scan()
-        if try !MissingTransactions(owner, now).ofOthers().isEmpty, let name = try publishSnapshot(now) {
+        if try !MissingTransactions(owner, now, depth: try depthForSilent(now)).ofOthers().isEmpty,
+            let name = try publishSnapshot(now)
+        {
             logger.notice("Published the snapshot \(name), for what the folder has no more and others may lack")
         }
+    }
+
+    /// Which log files are looked into that nobody else writes again: a former self's, which are read as this peer's own;
+    /// and those of any retired peer that another peer holds, once it is too late for them to be on their way.
+    private func depthForSilent(_ scan: ContainerScan) throws -> MissingTransactions.Depth {
+        let formers = try Dictionary(
+            uniqueKeysWithValues: silentFormerSelves().map { id in
+                (id, MissingTransactions.LogDepth(readsAll: readsAll(scan.peers[id]?.logs ?? []), end: .max))
+            })
+        let held = scan.peers.values.filter { $0.id != peer }.flatMap { $0.said?.held ?? [] }
+            .filter { ["damaged", "incomplete"].contains($0.reason) && $0.file.flatMap(LogFileName.init) != nil }
+        let retired = try held.isEmpty ? [] : owner.retiredPeers(scan)
+        let end = owner.configuration.clock.now() - Inbox.patience
+        let complaints = Dictionary(
+            Set(held.map(\.peer)).intersection(retired).map { id in
+                (id, MissingTransactions.LogDepth(readsAll: true, end: end))
+            }, uniquingKeysWith: { first, _ in first })
+        return .logs(of: complaints.merging(formers) { _, former in former })
     }
 
     /// Whether another peer waits for a blob of a peer that is retired, which this store has imported and no folder holds.
@@ -167,10 +187,12 @@ extension OwnFolder {
     /// - Returns: the name of the last snapshot that was taken, here or by a repair, and what is missing still.
     func completeBySnapshot() throws -> (String?, [RebuildReport.Missing]) {
         let scan = try owner.scan()
-        guard try !MissingTransactions(owner, scan).ofOthers().isEmpty else { return (takenSnapshot?.description, []) }
+        guard try !MissingTransactions(owner, scan, depth: .everything).ofOthers().isEmpty else {
+            return (takenSnapshot?.description, [])
+        }
         try publishSnapshot(scan)
         let names = try owner.names()
-        let missing = try MissingTransactions(owner, try owner.scan()).ofOthers()
+        let missing = try MissingTransactions(owner, try owner.scan(), depth: .everything).ofOthers()
             .map { RebuildReport.Missing(peer: names[$0.id], transactions: $0.transactions) }
         return (takenSnapshot?.description, missing)
     }

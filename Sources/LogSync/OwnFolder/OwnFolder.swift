@@ -38,6 +38,16 @@ final class OwnFolder {
     /// The peers that this store was before.
     var formerSelves: [PeerID] { owner.registration.succeeds }
 
+    /// The former selves that are no more and cannot repair their folders.
+    func silentFormerSelves() throws -> Set<PeerID> {
+        formerSelves.isEmpty ? [] : try store.retiredPeers().intersection(formerSelves)
+    }
+
+    /// Whether log files of this peer, or of a former self, are read from end to end.
+    func readsAll(_ logs: [FoundFile<LogFileName>]) -> Bool {
+        readsEverything || logs.reduce(0) { $0 + $1.size } <= FolderRepair.maximumReading
+    }
+
     init(_ owner: ReplicatedStore, readsEverything: Bool = false) {
         self.owner = owner
         self.readsEverything = readsEverything

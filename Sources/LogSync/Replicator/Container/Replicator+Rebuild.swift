@@ -65,7 +65,7 @@ extension ReplicatedStore {
         if let scan {
             guard try ownFolder.damagedSnapshots(scan.peers[peer]).isEmpty else { return true }
             missing = own.beyond(try coverage.bridge(of: peer, scan))
-            others = try MissingTransactions(self, scan).ofOthers()
+            others = try MissingTransactions(self, scan, depth: .everything).ofOthers()
         } else {
             // What cannot be looked at may hold anything.
             let peers = try? content.fileSystem.list(content.peersPath, statuses: false)

@@ -64,13 +64,16 @@ extension HeldItem {
             "logsync peers \(name) \(StoreStatus.UndecidedTable.quoted(store)) "
                 + StoreStatus.UndecidedTable.quoted(peer.name)
         }
+        let rebuild =
+            "where that is no more, logsync rebuild on a store that has imported it: its snapshot has all of it"
         return switch reason {
         case .dependency:
             "wait for the sync engine; if it stays so, run logsync sync on the store of the peer that it waits for, or, "
-                + "where that is no more, logsync rebuild on a store that has imported it: its snapshot has all of it"
-        case .incomplete, .gap, .missingBlob:
-            "wait for the sync engine; if it stays so, run logsync sync on the store of \(peer.name)"
-        case .damaged: "run logsync sync on the store of \(peer.name), which writes it again"
+                + rebuild
+        case .missingBlob: "wait for the sync engine; if it stays so, run logsync sync on the store of \(peer.name)"
+        case .incomplete, .gap:
+            "wait for the sync engine; if it stays so, run logsync sync on the store of \(peer.name), or, \(rebuild)"
+        case .damaged: "run logsync sync on the store of \(peer.name), which writes it again, or, \(rebuild)"
         case .clock: "set the clocks, or let it in with \(command("accept-clock"))"
         case .newerFormat: "install a newer logsync on this machine"
         case .refused:
