@@ -140,4 +140,47 @@ struct DamagedFolderTests {
         let damaged = try #require(findings.first { ["damaged-file", "incomplete-file"].contains($0.code) })
         #expect(damaged.help?.contains("logsync rebuild") == true)
     }
+
+    // MARK: Snapshots that alone have what a store lacks
+
+    @Test(
+        "A snapshot that cannot be read and alone has what a store lacks is held",
+        arguments: [Harm.cutShort, .flipped, .zeros])
+    func heldSnapshot(harm: Harm) async throws {
+        let peer = try await a.peer()
+        try await settle(a, b)
+        try a.insert("two")
+        let file = try await a.snapshot().file
+        try world.removeLogs(peer)
+        let path = world.snapshotPath(peer, file)
+        let kept = try Data(contentsOf: URL(fileURLWithPath: path))
+        try harm.apply(to: path)
+        let result = try await b.sync()
+        #expect(result.outcome == (harm == .flipped ? .integrity : .held))
+        #expect(result.held.map(\.file) == [file] && result.held.map(\.peer.id) == [peer])
+        #expect(try await b.status().held.map(\.file) == [file])
+        try kept.write(to: URL(fileURLWithPath: path))
+        #expect(try await b.sync().outcome == .complete)
+        #expect(try b.ids() == ["one", "two"])
+        #expect(try await b.status().held.isEmpty)
+    }
+
+    @Test("One whose first bytes cannot be read is held as well, and not where nothing is lacked")
+    func unnamedSnapshot() async throws {
+        let peer = try await a.peer()
+        try await settle(a, b)
+        try a.insert("two")
+        let file = try await a.snapshot().file
+        let path = world.snapshotPath(peer, file)
+        var bytes = try Data(contentsOf: URL(fileURLWithPath: path))
+        bytes[30] ^= 1
+        try bytes.write(to: URL(fileURLWithPath: path))
+        let c = try await world.clone("c")
+        #expect(try await c.sync().held.isEmpty, "the log files have everything")
+        try world.removeLogs(peer)
+        #expect(try await c.sync().held.isEmpty)
+        let result = try await b.sync()
+        #expect(result.outcome == .integrity && result.held.map(\.file) == [file])
+        #expect(try await b.status().held.map(\.file) == [file])
+    }
 }

@@ -40,7 +40,12 @@ extension Inbox {
                 heldSnapshots.append(note(snapshot, .refused, error.message))
                 continue
             }
-            guard try library.snapshots.isIntact(snapshot.name, of: snapshot.peer) else { continue }
+            guard try library.snapshots.isIntact(snapshot.name, of: snapshot.peer) else {
+                if let flaw = library.snapshots.flaw(of: snapshot.name, of: snapshot.peer) {
+                    heldSnapshots.append(note(snapshot, flaw.reason, flaw.detail))
+                }
+                continue
+            }
             if snapshot.isPartial, let note = try waits(snapshot) {
                 heldSnapshots.append(note)
                 continue
@@ -67,6 +72,7 @@ extension Inbox {
                 if let note = try lackingBlob(snapshot) { heldSnapshots.append(note) }
             }
         }
+        if try lacksPublished(scan, { plan.obstacle(of: $0) }) { heldSnapshots += closedSnapshots(scan) }
         return nil
     }
 
@@ -76,12 +82,15 @@ extension Inbox {
         let notes = try store.snapshotNotes()
         guard !notes.isEmpty else { return [] }
         let vector = try store.vector()
-        return try owner.coverage.snapshots(scan).flatMap { snapshot in
-            // What has come since, by log files or another snapshot, is not waited for any more.
-            guard !vector.includes(snapshot.vector) else { return [SnapshotNote]() }
-            let own = notes.filter { $0.peer == snapshot.peer && $0.snapshot == snapshot.name.description }
-            return try own.compactMap { try renewed($0, snapshot, beyond: vector) }
-        }
+        let closed = try lacksPublished(scan, { _ in nil }) ? closedSnapshots(scan) : []
+        let known = Set(notes.map { "\($0.peer) \($0.snapshot)" })
+        return try closed.filter { known.contains("\($0.peer) \($0.snapshot)") }
+            + owner.coverage.snapshots(scan).flatMap { snapshot in
+                // What has come since, by log files or another snapshot, is not waited for any more.
+                guard !vector.includes(snapshot.vector) else { return [SnapshotNote]() }
+                let own = notes.filter { $0.peer == snapshot.peer && $0.snapshot == snapshot.name.description }
+                return try own.compactMap { try renewed($0, snapshot, beyond: vector) }
+            }
     }
 
     /// A note as it would be made now, as far as that can be told without the snapshot's rows; nil where the next import does
@@ -92,6 +101,8 @@ extension Inbox {
         switch HeldItem.Reason(rawValue: note.reason) {
         case .tooLarge: return try bringsManyPeers(snapshot, beyond: vector)
         case .clock: return try store.acceptsClock(of: snapshot.peer) ? nil : note
+        // Whether the snapshot itself is damaged, the next import finds out.
+        case .damaged where note.file == note.snapshot: return note
         case .missingBlob, .damaged:
             let blob = library.blobIndex.blobs(of: snapshot.file, snapshot.peer)?.first { $0.description == note.file }
             return try blob.flatMap { try lacking($0, snapshot) }
@@ -132,6 +143,35 @@ extension Inbox {
         guard let obstacle = try library.blobs.obstacle(id) else { return nil }
         return note(
             snapshot, file: id.description, obstacle.reason, "the snapshot \(snapshot.name) waits: \(obstacle.detail)")
+    }
+
+    // MARK: Snapshots that cannot be read
+
+    /// The other peers' snapshots that do not say what they stand for, because they are damaged or not all here.
+    private func closedSnapshots(_ scan: ContainerScan) -> [SnapshotNote] {
+        scan.peers.values.filter { $0.id != peer }.flatMap { other in
+            other.snapshots.compactMap { file in
+                guard library.snapshots.manifest(file, of: other.id) == nil,
+                    let flaw = library.snapshots.flaw(of: file.name, of: other.id)
+                else { return nil }
+                let name = file.name.description
+                return SnapshotNote(
+                    peer: other.id, snapshot: name, file: name, reason: flaw.reason.rawValue, detail: flaw.detail)
+            }
+        }
+    }
+
+    /// Whether peers say that they have published transactions which this store lacks, and no log file speaks of them: they
+    /// are to be had from snapshots alone.
+    ///
+    /// - Parameter obstacle: why a peer's next transaction cannot be imported, where a log file speaks of it.
+    private func lacksPublished(_ scan: ContainerScan, _ obstacle: (PeerID) -> HeldItem.Reason?) throws -> Bool {
+        let vector = try store.vector()
+        let lacking = scan.peers.values.filter { $0.id != peer && $0.said?.published ?? 0 > vector[$0.id] }
+        guard !lacking.isEmpty else { return false }
+        // Where a history forks, its other line may be the longer one.
+        let forked = Set(try store.branches().map(\.origin))
+        return lacking.contains { !forked.contains($0.id) && [nil, .gap].contains(obstacle($0.id)) }
     }
 
     // MARK: What a snapshot brings

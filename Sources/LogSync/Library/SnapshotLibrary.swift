@@ -96,4 +96,30 @@ final class SnapshotLibrary {
             return false
         }
     }
+
+    /// What keeps a snapshot from being read as its author wrote it; nil where nothing does, where a newer logsync wrote it,
+    /// and where the file system does not let it be read.
+    func flaw(of name: SnapshotName, of peer: PeerID) -> (reason: HeldItem.Reason, detail: String)? {
+        do {
+            guard try content.peer(peer).find(name) != nil else { return nil }
+            if try FileSource(content.peer(peer).open(name)).isBlank() {
+                return (.incomplete, "nothing is written in it yet")
+            }
+            if try reader(name, of: peer).verify().nameDigits != name.fileHash.description {
+                return (.damaged, "its bytes do not have the hash that its name says")
+            }
+            return try isIntact(name, of: peer) ? nil : (.damaged, "its rows do not add up to what it says")
+        } catch let error as LogFileError {
+            return switch error {
+            case .incomplete: (.incomplete, error.description)
+            case .damaged, .tooLarge: (.damaged, error.description)
+            case .newerFormat: nil
+            }
+        } catch let error as LogSyncError where error.code == .malformedLog {
+            return (.damaged, error.message)
+        } catch {
+            // Another snapshot, or the logs, will do.
+            return nil
+        }
+    }
 }
