@@ -42,6 +42,11 @@ struct LeftTables {
             2 * Set(columns).intersection(other.columns).count > max(columns.count, other.columns.count)
         }
 
+        /// Whether it has all of another's columns, and these are more than a key and a value.
+        func hasAll(of other: Shape) -> Bool {
+            other.columns.count > 2 && Set(other.columns).isSubset(of: columns)
+        }
+
         func isAt(_ other: Shape) -> Bool { rootPage == other.rootPage && rootPage != Self.nowhere }
 
         /// Where a table is that was gone at an earlier look.
@@ -71,18 +76,18 @@ struct LeftTables {
             for (name, value) in try facts.values(under: setting.key("")) {
                 guard var left = Shape(value) else { continue }
                 let isHere = present.contains(name)
-                if !isHere, present.contains(left.former) {
-                    // A copy that has taken the name of the one that it was made of.
-                    try facts.remove(setting.key(name))
-                    continue
-                }
                 let isFound = try new.filter { try isOther($0, left, called: name, isHere: isHere) }
                 let former = left.former
                 left.former = name
                 for table in isFound { try facts.set(setting.key(table), left.encoded()) }
-                guard !isHere, isFound.isEmpty, left.rootPage != Shape.nowhere else { continue }
-                (left.former, left.rootPage) = (former, Shape.nowhere)
-                try facts.set(setting.key(name), left.encoded())
+                guard !isHere, isFound.isEmpty else { continue }
+                if present.contains(former) {
+                    // A copy that has taken the name of the one that it was made of.
+                    try facts.remove(setting.key(name))
+                } else if left.rootPage != Shape.nowhere {
+                    (left.former, left.rootPage) = (former, Shape.nowhere)
+                    try facts.set(setting.key(name), left.encoded())
+                }
             }
         }
     }
@@ -90,14 +95,15 @@ struct LeftTables {
     /// Whether a new table is one that was left out, or holds its rows.
     ///
     /// The place alone says nothing: the pages of a table that is dropped are the next one's. Where the one has just gone, one
-    /// that has most of its columns may have been made of it; later, one that has the same.
+    /// that has all of its columns may have been made of it; later, one that has the same.
     ///
     /// - Parameter isHere: whether a table is called as the one was.
     private func isOther(_ table: String, _ left: Shape, called name: String, isHere: Bool) throws -> Bool {
         let shape = try Shape(table, connection)
         if !isHere {
-            return !shape.columns.isEmpty
-                && (shape.columns == left.columns || left.rootPage != Shape.nowhere && shape.hasMost(of: left))
+            if shape.columns == left.columns { return !shape.columns.isEmpty }
+            return left.rootPage != Shape.nowhere
+                && (shape.hasAll(of: left) || shape.isAt(left) && shape.hasMost(of: left))
         }
         guard shape.hasMost(of: left) else { return false }
         return try CopyName.isCopy(table, of: name) || shape.isAt(left) && !Shape(name, connection).isAt(left)
