@@ -107,6 +107,22 @@ import Testing
         }
     }
 
+    @Test func policiesAreListedByTheNamesThatTablesAndColumnsHaveNow() throws {
+        let a = try TestPeer(folder, "a", sql: "CREATE TABLE t(k TEXT PRIMARY KEY, n INTEGER, gone INTEGER)")
+        try a.store.setPolicy("t.n", "sum")
+        try a.store.setPolicy("t.gone", "max")
+        for migration in [
+            "ALTER TABLE t DROP COLUMN gone", "ALTER TABLE t RENAME COLUMN n TO m; ALTER TABLE t ADD COLUMN n INTEGER",
+            "ALTER TABLE t RENAME TO u",
+        ] {
+            try a.write(migration)
+            try a.record()
+        }
+        try a.store.setPolicy("u.n", "min")
+        let listed = Dictionary(uniqueKeysWithValues: try a.store.policies().map { ($0.target, $0.policy) })
+        #expect(listed == ["u.m": "sum", "u.n": "min", "t.gone": "max"])
+    }
+
     @Test func aTableWithADotInItsNameHasPolicies() throws {
         let a = try TestPeer(
             folder, "a",

@@ -3,15 +3,26 @@ import LogSyncSQLite
 
 /// Settings of the content, changed by a write of this peer that the next recording takes along.
 extension Store {
-    /// The merge policies that are set, as target and policy.
+    /// The merge policies that are set, as target and policy: by the names that tables and columns have here, and by those in
+    /// logs where they are not here.
     package func policies() throws -> [(target: String, policy: String)] {
         try database.read { store in
-            try store.connection.rows(
+            var names: [String: String] = [:]
+            for table in store.catalog.programTables {
+                names[table.name.folded] = table.schema.name
+                for column in table.columns {
+                    names["\(table.name).\(column.name)".folded] = "\(table.schema.name).\(column.local)"
+                }
+            }
+            return try store.connection.rows(
                 """
                 SELECT target, value FROM logsync_setting
                 WHERE kind IN ('policy', 'delete-policy', 'unique-policy') ORDER BY target, kind
                 """
-            ).map { (String(text: $0[0]), String(text: $0[1])) }
+            ).map { row in
+                let target = String(text: row[0])
+                return (names[target.folded] ?? target, String(text: row[1]))
+            }
         }
     }
 
