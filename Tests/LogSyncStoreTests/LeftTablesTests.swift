@@ -116,6 +116,12 @@ struct LeftTablesTests {
         // Two columns of three are no more than many tables have.
         try a.write("CREATE TABLE more(id INTEGER PRIMARY KEY, item INTEGER, size REAL); DROP TABLE seen")
         #expect(try replicated(a) == ["list", "more", "note"])
+        // Nor is one that has all of its columns, once it has been gone for a look.
+        let b = try TestPeer(TestFolder(), "b", sql: Self.schema) { $0.skip = ["secret"] }
+        try b.write("DROP TABLE secret")
+        #expect(try replicated(b) == ["note", "seen"])
+        try b.write("CREATE TABLE person(id INTEGER PRIMARY KEY, name TEXT, pw TEXT, mail TEXT)")
+        #expect(try replicated(b) == ["note", "person", "seen"])
         // One of the former name is the same again.
         try a.write("CREATE TABLE secret(k TEXT PRIMARY KEY)")
         #expect(try replicated(a) == ["list", "more", "note"])

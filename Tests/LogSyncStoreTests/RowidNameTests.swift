@@ -41,4 +41,25 @@ struct RowidNameTests {
                     == ["1|before 5|3", "2|two4 by b5 by b|2", "3|back|NULL", "4|after 4|1", "5|after 5|1"])
         }
     }
+
+    @Test("is captured again after a rescan, where an earlier version has left triggers that name the column")
+    func leftTriggers() throws {
+        let folder = try TestFolder()
+        let a = try TestPeer(folder, "a", sql: "CREATE TABLE t(uid TEXT, rowid TEXT); INSERT INTO t VALUES('1', 'one')")
+        let triggers = try a.strings("SELECT sql FROM sqlite_master WHERE name LIKE 'logsync_%' AND tbl_name = 't'")
+        #expect(triggers.contains { $0.contains("NEW.\"_rowid_\"") || $0.contains("NEW._rowid_") })
+        for trigger in triggers {
+            let name = trigger.split(separator: " ")[2]
+            try a.write("DROP TRIGGER \(name); \(trigger.replacing("_rowid_", with: "rowid"))")
+        }
+        try a.store.database.write { try $0.acceptSchemaVersion() }
+        #expect(try a.store.health().withoutTriggers == ["t"])
+        let prepared = try a.store.prepareRescan()
+        #expect(prepared.capturedAgain == ["t"])
+        _ = try a.store.rescan(prepared, naming: [:])
+        #expect(try a.store.health().withoutTriggers.isEmpty)
+        try a.write("UPDATE t SET rowid = 'two' WHERE uid = '1'")
+        #expect(try a.recorded() == "t ~1")
+        #expect(try a.store.audit().problems == [])
+    }
 }

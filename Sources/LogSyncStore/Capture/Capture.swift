@@ -80,6 +80,11 @@ enum Capture {
         return sql.map { String(text: $0).contains("NEW.\(table.rowid)") } ?? true
     }
 
+    /// Whether the triggers are there and note what is meant.
+    static func isSound(_ table: TrackedTable, on connection: Connection) throws -> Bool {
+        try isInstalled(table, on: connection) && reachesRowids(of: table, on: connection)
+    }
+
     /// Makes triggers anew that have noted a column for the rowid. What they noted says nothing: every row is compared.
     static func renew(_ table: TrackedTable, on connection: Connection) throws {
         try install(table, on: connection)

@@ -9,11 +9,7 @@ extension SchemaReconciliation {
     func reconcileCells(of table: TrackedTable, _ changes: ColumnChanges) throws {
         // What was written meanwhile is in the rows alone.
         let decided = changes.decided.sorted()
-        if !decided.isEmpty {
-            try Capture.noteEverything(table, on: connection)
-            try HeldValues(of: table, on: connection).makeTable()
-        }
-        if !changes.released.isEmpty {
+        if !decided.isEmpty || !changes.released.isEmpty {
             try Capture.noteEverything(table, on: connection)
             try HeldValues(of: table, on: connection).makeTable()
         }

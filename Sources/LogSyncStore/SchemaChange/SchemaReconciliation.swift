@@ -189,11 +189,11 @@ struct SchemaReconciliation {
             !registered.contains($0.folded) && !AppSchema.notesMigrations($0) && !copies.contains($0.folded)
         }
         try releaseTables()
+        try LeftTables(connection).follow(names)
         guard !names.isEmpty else { return [] }
         var plan = InitializePlan(content: "", container: "", peerName: "")
         plan.settings = try SettingTable(connection).all()
         plan = plan.withContentSettings()
-        try LeftTables(connection).follow(names)
         // What this store left out stays its own choice, whatever settings anybody wrote.
         let own = try AppSchema.leftTables(on: connection).map(\.name)
         let left = Set((plan.skip + plan.local + own).map { $0.folded })

@@ -17,7 +17,7 @@ struct Rescan {
         if try SchemaReconciliation.isNeeded(store) { return try reconciliation.reconcile() }
         var findings = SchemaFindings()
         for table in store.catalog.tables {
-            let isCaptured = try Capture.isInstalled(table, on: connection)
+            let isCaptured = try Capture.isSound(table, on: connection)
             if !isCaptured { try Capture.install(table, on: connection) }
             if let found = compared[table.id] {
                 if try isCaptured && reconciliation.areInPlace(found.rows, of: table) { continue }

@@ -76,11 +76,11 @@ struct LeftTables {
             for (name, value) in try facts.values(under: setting.key("")) {
                 guard var left = Shape(value) else { continue }
                 let isHere = present.contains(name)
-                let isFound = try new.filter { try isOther($0, left, called: name, isHere: isHere) }
+                let found = try new.filter { try isOther($0, left, called: name, isHere: isHere) }
                 let former = left.former
                 left.former = name
-                for table in isFound { try facts.set(setting.key(table), left.encoded()) }
-                guard !isHere, isFound.isEmpty else { continue }
+                for table in found { try facts.set(setting.key(table), left.encoded()) }
+                guard !isHere, found.isEmpty else { continue }
                 if present.contains(former) {
                     // A copy that has taken the name of the one that it was made of.
                     try facts.remove(setting.key(name))

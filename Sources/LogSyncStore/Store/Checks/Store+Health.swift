@@ -83,7 +83,7 @@ extension Store {
                 if broken > 0 { health.strandedRows[table] = broken }
             }
             for table in store.catalog.programTables {
-                if try !Capture.isInstalled(table, on: connection) { health.withoutTriggers.append(table.schema.name) }
+                if try !Capture.isSound(table, on: connection) { health.withoutTriggers.append(table.schema.name) }
                 guard let count = try differing(table, store) else { continue }
                 if count > 0 { health.differing[table.schema.name] = count }
                 try health.addReferences(of: table, store)

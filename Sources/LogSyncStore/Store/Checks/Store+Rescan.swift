@@ -32,7 +32,7 @@ extension Store {
             // Another process may have followed the schema meanwhile.
             if try store.schemaVersion != schemaVersion || RecordStep.isSchemaOpen(store) { compared = [:] }
             let capturedAgain = try store.catalog.tables.filter {
-                try !Capture.isInstalled($0, on: store.connection)
+                try !Capture.isSound($0, on: store.connection)
             }.map(\.schema.name)
             // Where the triggers are there, what they noted is a transaction of its own.
             let pending =
