@@ -85,7 +85,8 @@ package final class Statement {
         case done
         /// Written though a CHECK constraint does not hold: such rows are shown, and listed.
         case breakingCheck
-        /// UNIQUE, NOT NULL or a STRICT type refused it; nothing was changed.
+        /// UNIQUE, NOT NULL, a STRICT type or an INTEGER PRIMARY KEY, which takes integers alone, refused it; nothing was
+        /// changed.
         case refused
     }
 
@@ -100,14 +101,14 @@ package final class Statement {
         return try again.get() == SQLITE_DONE ? .breakingCheck : .refused
     }
 
-    /// SQLITE_DONE, or the extended code of the constraint that refused it.
+    /// SQLITE_DONE, SQLITE_MISMATCH, or the extended code of the constraint that refused it.
     private func writeOnce() throws -> Int32 {
         if refusedArgument != SQLITE_OK { throw argumentFailure() }
         connection.beginRow()
         let code = sqlite3_step(handle)
         defer { sqlite3_reset(handle) }
         connection.endRow()
-        if code == SQLITE_DONE { return code }
+        if code == SQLITE_DONE || code == SQLITE_MISMATCH { return code }
         if code & 0xFF == SQLITE_CONSTRAINT, !isOfVirtualTable { return sqlite3_extended_errcode(connection.handle) }
         throw connection.failure(code, sql)
     }

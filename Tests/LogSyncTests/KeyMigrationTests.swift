@@ -212,6 +212,42 @@ struct KeyMigrationTests {
                 later: ("INSERT INTO t VALUES('c','3')", "UPDATE t SET v='1f' WHERE kk='a'"),
                 query: "SELECT kk||v FROM t ORDER BY 1", expected: ["a1f", "b2e", "c3"]),
         ]
+        + ["INT NOT NULL UNIQUE", "INTEGER"].map { type in
+            Story(
+                name: "another row's integer leaves its name to one of the table's own, as p_id \(type)",
+                schema:
+                    "CREATE TABLE p(id INTEGER PRIMARY KEY, name TEXT);"
+                    + "CREATE TABLE t(id INTEGER PRIMARY KEY REFERENCES p(id) ON DELETE CASCADE, note TEXT);"
+                    + "INSERT INTO p VALUES(2,'p2'),(3,'p3'),(4,'p4'),(5,'p5'); INSERT INTO t SELECT id,'n'||id FROM p",
+                migration: rebuild(
+                    "t", "id INTEGER PRIMARY KEY, p_id \(type) REFERENCES p(id) ON DELETE CASCADE, note TEXT",
+                    "SELECT NULL,id,note"),
+                new: "INSERT INTO p VALUES(6,'of a'); INSERT INTO t(p_id,note) VALUES(6,'na');"
+                    + "UPDATE t SET note='a2' WHERE p_id=2",
+                old: "INSERT INTO p VALUES(6,'of b'); INSERT INTO t VALUES(6,'nb'); UPDATE t SET note='b4' WHERE id=4",
+                later: (
+                    "UPDATE t SET note='a5' WHERE note='n5'",
+                    "DELETE FROM p WHERE name='p3'; DELETE FROM t WHERE note='n3';"
+                        + "UPDATE t SET note=note||'!' WHERE p_id=(SELECT id FROM p WHERE name='of a')"
+                ),
+                query: "SELECT p.name||' '||note FROM t LEFT JOIN p ON p_id=p.id ORDER BY 1",
+                expected: ["of a na!", "of b nb", "p2 a2", "p4 b4", "p5 a5"])
+        }
+        + [("UNIQUE", ""), ("UNIQUE", " WITHOUT ROWID"), ("", "")].map { unique, without in
+            Story(
+                name:
+                    "a text leaves its name to an integer of the table's own, and is \(unique.isEmpty ? "a column" : "unique")"
+                    + without,
+                schema: "CREATE TABLE t(id TEXT NOT NULL PRIMARY KEY, note TEXT)\(without);"
+                    + "INSERT INTO t VALUES('u1','n1'),('u2','n2'),('u3','n3'),('u4','n4')",
+                migration: rebuild(
+                    "t", "id INTEGER PRIMARY KEY, uuid TEXT NOT NULL \(unique), note TEXT", "SELECT NULL,id,note"),
+                new: "INSERT INTO t(uuid,note) VALUES('u6','n6'); UPDATE t SET note='a1' WHERE uuid='u1'",
+                old: "INSERT INTO t VALUES('u5','n5'); UPDATE t SET note='b2' WHERE id='u2'",
+                later: ("UPDATE t SET note=note||'!' WHERE id=3", "DELETE FROM t WHERE uuid='u4'"),
+                query: "SELECT uuid||' '||note FROM t ORDER BY 1",
+                expected: ["u1 a1", "u2 b2", "u3 n3!", "u5 n5", "u6 n6"])
+        }
 
     @Test("loses no row and no write, and stops nobody", arguments: stories, [false, true])
     func story(story: Story, secondSyncsFirst: Bool) async throws {
@@ -346,6 +382,28 @@ struct KeyMigrationTests {
             let report = try await Replicator.verify(machine.path, configuration: machine.configuration)
             #expect(report.findings.filter { $0.severity != .note }.isEmpty, "\(report.findings)")
         }
+    }
+
+    @Test("A text that is no integer is parked where the key has become an INTEGER PRIMARY KEY, and holds nobody up")
+    func textsAmongIntegers() async throws {
+        let world = try World()
+        let a = try world.machine("a")
+        try a.execute(
+            "CREATE TABLE t(id TEXT NOT NULL PRIMARY KEY, v TEXT); INSERT INTO t VALUES('1', 'a'), ('2', 'b')")
+        try await a.initialize()
+        let b = try await world.clone("b")
+        try a.execute(Self.rebuild("t", "id INTEGER PRIMARY KEY, v TEXT", "SELECT CAST(id AS INTEGER), v"))
+        try await a.sync()
+        try b.execute("INSERT INTO t VALUES('x', 'by b'), ('7', 'more')")
+        try await settle(b, a)
+        try b.execute("UPDATE t SET v = 'later' WHERE id = '2'")
+        try await settle(b, a)
+        for machine in [a, try await world.clone("c")] {
+            #expect(try rows("SELECT id || v FROM t ORDER BY id", machine) == ["1a", "2later", "7more"])
+            #expect(try await machine.status().parked == 1)
+        }
+        #expect(try rows("SELECT id || v FROM t ORDER BY id", b) == ["1a", "2later", "7more", "xby b"])
+        #expect(try await a.status().digest == b.status().digest)
     }
 
     private func rows(_ query: String, _ machine: Machine) throws -> [String] {

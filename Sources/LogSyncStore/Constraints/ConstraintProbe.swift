@@ -1,7 +1,7 @@
 import LogSyncModel
 import LogSyncSQLite
 
-/// Tells what SQLite would make of a row without writing it to its table: whether NOT NULL and STRICT types hold, and
+/// Tells what SQLite would make of a row without writing it to its table: whether NOT NULL and types hold, and
 /// what its unique keys are, in a TEMP table of the same declaration that never holds more than one row.
 final class ConstraintProbe {
     private let store: OpenStore
@@ -22,7 +22,7 @@ final class ConstraintProbe {
     ///   - values: by column position, as logs have them.
     ///   - followsFolded: whether a reference to a row that was folded so far means the row that shows in its place. It
     ///     may be decided that it stands itself.
-    /// - Returns: nil where NOT NULL or a STRICT type refuses the row.
+    /// - Returns: nil where NOT NULL or a type refuses the row.
     func keys(of values: [Value], in table: TrackedTable, followsFolded: Bool = false) throws -> [[KeyPart]?]? {
         let keys = try store.uniqueKeys(of: table)
         let name = try made[table.id] ?? make(table)

@@ -31,7 +31,7 @@ protocol Surroundings {
     /// - Parameters:
     ///   - values: by column position, as logs have them.
     ///   - followsFolded: whether a reference to a row that was folded so far means the row that shows in its place.
-    /// - Returns: nil where NOT NULL or a STRICT type refuses the row.
+    /// - Returns: nil where NOT NULL or a type refuses the row.
     func keys(of values: [Value], in table: TrackedTable, followsFolded: Bool) throws -> [[KeyPart]?]?
     /// The shown rows that share a unique key, rows that are to be decided left out.
     func sharers(

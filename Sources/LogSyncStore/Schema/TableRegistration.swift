@@ -118,7 +118,8 @@ struct TableRegistration {
 
     private func checkedChoice(_ schema: TableSchema, unfit: inout [UnmadeObject]) throws -> Choice {
         try checkWritable(schema)
-        if let settled = try settled(schema.name) {
+        if var settled = try settled(schema.name) {
+            if case .columns(let names) = settled { settled = .columns(try local(names, in: schema)) }
             if let choice = try choiceUnderAnotherKey(schema, settled) { return choice }
             do {
                 return try choice(schema, settled)
@@ -143,6 +144,14 @@ struct TableRegistration {
         try Renames(connection, absent: absentNames).logName(ofTable: table)
     }
 
+    /// What this schema calls columns of which a setting has the names in logs: another may have taken one of these by now.
+    private func local(_ names: [String], in schema: TableSchema) throws -> [String] {
+        let (renames, table) = (Renames(connection, absent: absentNames), try logName(of: schema.name))
+        return try names.map { name in
+            try schema.columns.first { try renames.told($0.name, in: table)?.folded == name.folded }?.name ?? name
+        }
+    }
+
     /// What a peer of another schema has settled, in the terms of this one: the same as for who went from that schema to
     /// this (``SchemaReconciliation/reconcileKinds(areNamesKnown:)``).
     private func choiceUnderAnotherKey(_ schema: TableSchema, _ settled: IdentityChoice) throws -> Choice? {
@@ -153,7 +162,8 @@ struct TableRegistration {
             guard (try? columnsChoice(schema, columns)) == nil else { return nil }
             return schema.integerKey == nil ? natural() : Choice(schema: schema, kind: .surrogate, key: [])
         case .natural:
-            guard let first = try plan.firstKeys[logName(of: schema.name).folded] else { return nil }
+            guard let first = try plan.firstKeys[logName(of: schema.name).folded].map({ try local($0, in: schema) })
+            else { return nil }
             // Rows of a table that has no key any more go by the identities that they were given.
             if schema.keyColumns.isEmpty { return natural() }
             guard let integer = schema.integerKey,
@@ -205,13 +215,7 @@ struct TableRegistration {
     }
 
     private func columnsChoice(_ schema: TableSchema, _ columns: [String]) throws -> Choice {
-        let names = Renames(connection, absent: absentNames)
-        let table = try names.logName(ofTable: schema.name)
-        // A setting has the names in logs.
-        let columns = try columns.map { column in
-            try schema.column(column)?.name
-                ?? schema.columns.first { try names.logName(ofColumn: $0.name, in: table) == column }?.name ?? column
-        }
+        let columns = columns.map { schema.column($0)?.name ?? $0 }
         let wanted = Set(columns.map { $0.folded })
         for column in columns where schema.column(column) == nil {
             throw noColumn(column, in: schema)

@@ -17,10 +17,11 @@ import LogSyncState
 //
 // The steps, at the first write transaction after the schema has changed:
 //
-//   1. `reconcileKinds`, before columns are looked at: an integer came to be the key, or is it no more. Which columns are
+//   1. `reconcileHandedKeys`: what was the key has another name, and an integer of the table's own has its name.
+//   2. `reconcileKinds`, before columns are looked at: an integer came to be the key, or is it no more. Which columns are
 //      replicated depends on that.
-//   2. `reconcileKeys`, when columns have their names in logs: the key consists of others, or compares in another way.
-//   3. `ClockLayoutChange` lays the table's records out anew, and finds each one's row by its former key
+//   3. `reconcileKeys`, when columns have their names in logs: the key consists of others, or compares in another way.
+//   4. `ClockLayoutChange` lays the table's records out anew, and finds each one's row by its former key
 //      (`FormerKey.origin`).
 //
 // An example. `w(name PRIMARY KEY, v)` becomes `w(id INTEGER PRIMARY KEY, name UNIQUE, v)`. The table is one of columns
@@ -114,6 +115,44 @@ extension SchemaReconciliation {
                     kind: TrackedTable.IdentityKind(rawValue: String(text: row[3])) ?? .natural, key: key, local: local,
                     shape: String(text: row[5]))
             }
+    }
+
+    /// Follows keys that have gone to columns which have just come, and have left their names to integers of the tables' own:
+    /// `id TEXT PRIMARY KEY` becomes `id INTEGER PRIMARY KEY, uuid TEXT UNIQUE`, and `id INTEGER PRIMARY KEY REFERENCES p`
+    /// becomes `id INTEGER PRIMARY KEY, p_id INT REFERENCES p`.
+    ///
+    /// - Returns: whether there are such keys.
+    func reconcileHandedKeys() throws -> Bool {
+        let history = try ReferenceHistory(connection)
+        var isAny = false
+        for row in try registered() where row.kind == .natural && row.key.count == 1 && row.isIntegerKey {
+            guard let table = store.catalog.tables.first(where: { $0.id == row.id }) else { continue }
+            let known = try columns(of: table)
+            guard let key = known.first(where: { logName(of: $0, in: table)?.folded == row.key[0].folded }) else {
+                continue
+            }
+            let parent = history.parent(of: Int(key.id), in: row.id)
+            let referring = row.schema.foreignKeys.filter {
+                $0.from.count == 1 && (store.catalog[local: $0.parent]?.name ?? $0.parent).folded == parent?.folded
+            }
+            .map { $0.from[0].folded }
+            guard row.wasInteger ? parent != nil && !referring.contains(key.name.folded) : true else { continue }
+            let names = known.map(\.name.folded)
+            let heirs = try row.schema.columns.filter { column in
+                guard !column.isGenerated, !names.contains(column.name.folded) else { return false }
+                if try isToldRename(of: key, to: column.name, table) { return true }
+                guard try Renames(connection).told(column.name, in: table.name) == nil,
+                    row.wasInteger ? referring.contains(column.name.folded) : column.declaredType == key.type
+                else { return false }
+                let moved = try agreement(of: key, with: column.name, in: table, row.schema, countsWritten: true)
+                let stayed = try agreement(of: key, with: key.name, in: table, row.schema, countsWritten: true)
+                return moved.isEmpty || moved.records == 0 || moved.same > 0 && moved.same >= stayed.same
+            }
+            guard heirs.count == 1 else { continue }
+            try rename(key, to: heirs[0], in: table)
+            isAny = true
+        }
+        return isAny
     }
 
     /// Tables of which an integer has come to be the key, or is it no more, and those whose chosen columns are unique no

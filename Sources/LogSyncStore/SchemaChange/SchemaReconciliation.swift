@@ -26,6 +26,7 @@ struct SchemaReconciliation {
         try hideRowsOfDroppedTables()
         // A process that has just begun does not know a renamed table yet.
         if try reconcileNames() { try store.reloadCatalog() }
+        if try reconcileHandedKeys() { try store.reloadCatalog() }
         let kinds = try reconcileKinds()
         if !kinds.isEmpty { try store.reloadCatalog() }
         try LaterKeys(connection).noteTakenColumns(in: store.catalog)
