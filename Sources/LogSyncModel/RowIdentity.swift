@@ -240,7 +240,7 @@ public enum KeyPart: Hashable, Sendable {
 }
 
 /// SQLite's built-in collations, and Anki's. Source: <https://www.sqlite.org/datatype3.html#collating_sequences>.
-public enum Collation: String, Hashable, Sendable {
+public enum Collation: String, Hashable, Sendable, Codable {
     case binary = "BINARY"
     case nocase = "NOCASE"
     case rtrim = "RTRIM"

@@ -76,6 +76,51 @@ struct TablesFilledAnewTests {
         if isEdited { #expect(try a.strings("SELECT n FROM p WHERE name = 'Di'") == ["7"]) }
     }
 
+    @Test(
+        "has its rows under another key, wherever logsync looks",
+        arguments: [
+            "uid TEXT NOT NULL, kind TEXT NOT NULL DEFAULT 'k', name TEXT, PRIMARY KEY(uid, kind)",
+            "id INTEGER PRIMARY KEY, uid TEXT NOT NULL UNIQUE, name TEXT",
+            "id INTEGER PRIMARY KEY, uid TEXT NOT NULL, name TEXT",
+            "uid TEXT NOT NULL COLLATE NOCASE PRIMARY KEY, name TEXT",
+            "uid TEXT NOT NULL, name TEXT NOT NULL, PRIMARY KEY(name)",
+            "uid TEXT NOT NULL, name TEXT",
+        ],
+        [[true, false], [false, true], [true, true]])
+    func filledUnderAnotherKey(columns: String, looks: [Bool]) async throws {
+        let world = try World()
+        let a = try world.machine("a")
+        try a.execute(
+            """
+            CREATE TABLE p(uid TEXT NOT NULL PRIMARY KEY, name TEXT);
+            INSERT INTO p VALUES('A', 'Ann'), ('B', 'Bob'), ('C', 'Cy'), ('D', 'Di')
+            """)
+        try await a.initialize()
+        let b = try await world.clone("b")
+        for (machine, isLookedAt) in zip([a, b], looks) {
+            let values = try machine.strings("SELECT '''' || uid || ''', ''' || name || '''' FROM p")
+            let steps = [
+                "DROP TABLE p", "CREATE TABLE p(\(columns))",
+                "INSERT INTO p(uid, name) VALUES(\(values.joined(separator: "), (")))",
+            ]
+            for step in isLookedAt ? steps : [steps.joined(separator: ";")] {
+                try run(step, machine)
+                try await machine.sync()
+            }
+            try await settle(a, b)
+            if machine.name == a.name {
+                try b.execute("UPDATE p SET name = 'Rob' WHERE uid = 'B'")
+                try a.execute("UPDATE p SET name = 'Dora' WHERE uid = 'D'; INSERT INTO p(uid, name) VALUES('E', 'Eve')")
+                try await settle(a, b)
+            }
+        }
+        try a.execute("DELETE FROM p WHERE uid = 'A'")
+        try b.execute("UPDATE p SET name = 'Cyr' WHERE uid = 'C'")
+        try await settle(a, b)
+        try await expectAgreement(
+            world, [a, b], ["B Rob", "C Cyr", "D Dora", "E Eve"], "SELECT uid || ' ' || name FROM p ORDER BY 1")
+    }
+
     private static let names = "SELECT name || ' ' || n FROM p ORDER BY 1"
 
     /// A look after each step.

@@ -21,6 +21,10 @@ struct DroppedRows {
     struct Drop: Codable, Equatable {
         /// Names in logs, in the order of the digests; empty where a column had gone before.
         var columns: [String]
+        /// The key's names in logs, in key order; nil in stores of before they were kept.
+        var key: [String]?
+        /// How the key's columns compared; none where rows were captured by their integers.
+        var collations: [Collation]?
         /// The columns that this has put among the ``ForgottenColumns``.
         var forgotten: [String]
         /// When the table was here again, or rows have come back last, in milliseconds since 1970; nil where it is not here, and
@@ -60,7 +64,13 @@ struct DroppedRows {
         ).map { String(text: $0[0]) }
         let before = try drop(of: table.name)
         if let before, before.columns != columns { try forget(table.name) }
-        try set(Drop(columns: columns, forgotten: (before?.forgotten ?? []) + forgotten), table.name)
+        let shape = try connection.scalar("SELECT shape FROM logsync_table WHERE id = ?", .integer(table.id))
+        try set(
+            Drop(
+                columns: columns, key: table.orderedKeyNames,
+                collations: shape.map { TrackedTable.Shape(String(text: $0)).collations },
+                forgotten: (before?.forgotten ?? []) + forgotten),
+            table.name)
     }
 
     /// - Parameters:

@@ -203,12 +203,18 @@ final class TrackedTable {
         var hasRowid: Bool
         var storesIdentity: Bool
         var findsByKeyDigest: Bool
+        /// Of the key's columns; none where rows are captured by their integers.
+        var collations: [Collation] = []
 
         init(_ text: String) {
             let parts = text.split(separator: " ").prefix(3).map { $0 == "true" }
             hasRowid = parts.first ?? true
             storesIdentity = parts.dropFirst().first ?? true
             findsByKeyDigest = parts.dropFirst(2).first ?? false
+            guard let start = text.firstIndex(of: "["), let end = text.firstIndex(of: "]"), start < end else { return }
+            collations = text[text.index(after: start)..<end].split(separator: ",").map { part in
+                Collation(rawValue: part.filter { $0.isLetter }) ?? .binary
+            }
         }
     }
 

@@ -60,14 +60,7 @@ extension SchemaReconciliation {
         var shape: String
 
         /// As they were when records were laid out.
-        var collations: [Collation] {
-            guard let start = shape.firstIndex(of: "["), let end = shape.firstIndex(of: "]"), start < end else {
-                return []
-            }
-            return shape[shape.index(after: start)..<end].split(separator: ",").map { part in
-                Collation(rawValue: part.filter { $0.isLetter }) ?? .binary
-            }
-        }
+        var collations: [Collation] { TrackedTable.Shape(shape).collations }
 
         var former: FormerKey {
             let collations = collations
@@ -240,11 +233,15 @@ extension SchemaReconciliation {
     /// Whether a table's rows go by columns that the content's setting names, and that are unique still.
     private func isChosen(_ table: Registered) throws -> Bool {
         guard table.isUnique else { return false }
-        return try connection.integer(
+        return try areColumnsChosen(ofTable: table.logName)
+    }
+
+    private func areColumnsChosen(ofTable logName: String) throws -> Bool {
+        try connection.integer(
             """
             SELECT EXISTS(SELECT 1 FROM logsync_setting
               WHERE kind = 'identity' AND target = ? COLLATE NOCASE AND value LIKE 'columns=%')
-            """, .text(table.logName)) == 1
+            """, .text(logName)) == 1
     }
 
     /// Tables whose rows are called by the rows that they refer to now, and were called by numbers.
@@ -280,6 +277,34 @@ extension SchemaReconciliation {
                 .integer(table.id), .text(name), .text(type))
         }
         return isOther
+    }
+
+    /// Sees to the first keys of tables that were gone and come with other keys.
+    ///
+    /// - Parameter names: as the database has them.
+    /// - Returns: those whose rows may have identities that their keys do not spell, by names in logs.
+    func noteFirstKeys(of names: [String]) throws -> Set<String> {
+        let history = try KeyHistory(connection)
+        let renames = Renames(connection, absent: try HiddenRows.absentNames(on: connection))
+        var found: Set<String> = []
+        for name in names {
+            let logName = try renames.logName(ofTable: name)
+            let drop = try DroppedRows(store).drop(of: logName)
+            guard let former = drop?.key ?? store.absentKeys[logName.folded],
+                let schema = try TableSchema.read(name, on: connection), try !areColumnsChosen(ofTable: logName)
+            else { continue }
+            let first = history.firstKey(of: logName) ?? former
+            let columns = schema.integerKey.map { first.map(\.folded) == [$0.folded] } ?? true ? schema.keyColumns : []
+            let key = try columns.map { try renames.logName(ofColumn: $0.name, in: logName).folded }
+            let isSame = key == first.map(\.folded) && key == former.map(\.folded)
+            let collations = columns.map { Collation(rawValue: $0.collation) ?? .binary }
+            let before = drop?.collations ?? []
+            if isSame, before.isEmpty || before == collations { continue }
+            found.insert(logName)
+            guard !first.isEmpty, history.firstKey(of: logName) == nil else { continue }
+            try Settings(store).set(KeyHistory.setting, logName, KeyList.encode(first))
+        }
+        return found
     }
 
     private func change(_ table: Registered, to kind: TrackedTable.IdentityKind, key: [String]) throws {

@@ -192,6 +192,7 @@ struct SchemaReconciliation {
         try releaseTables()
         try LeftTables(connection).follow(names)
         guard !names.isEmpty else { return [] }
+        let otherKeys = try noteFirstKeys(of: names)
         var plan = InitializePlan(content: "", container: "", peerName: "")
         plan.settings = try SettingTable(connection).all()
         plan = plan.withContentSettings()
@@ -226,7 +227,7 @@ struct SchemaReconciliation {
             try store.reloadCatalog()
         }
         func new() -> [TrackedTable] { store.catalog.tables.filter { added.contains($0.schema.name) } }
-        let keeping = try new().filter { try hasRowsOfAnotherKey($0) }
+        let keeping = try new().filter { try otherKeys.contains($0.name) || hasRowsOfAnotherKey($0) }
         for table in keeping { try KeyHistory.keepIdentities(of: table.id, on: connection) }
         if !keeping.isEmpty { try store.reloadCatalog() }
         let tables = new()

@@ -5,11 +5,12 @@
 // gone: its rows are hidden, and a missing table deletes nothing. The last one finds rows that were inserted. As new
 // ones they would be there twice at every other peer, and what others have written meanwhile would be lost to them.
 //
-// The rule. What the rows held is kept, as digests, with their integers. A row that comes is the one that has its key; without
-// one, the one that held the same, under its integer, in any place where it has none, or, where nothing refers to it, under
-// another if it alone held that. Where most that have come hold much of what those under their integers did (`CopiedRows`), all
-// of them are those: the program has changed them. A record is put back as it was before, so that what is recorded is the
-// difference, and what others have written meanwhile is shown.
+// The rule. What the rows held is kept, as digests, with their integers. A row that comes is the one that has its key,
+// or what was the key before the table was made anew; without one, the one that held the same, under its integer, in
+// any place where it has none, or, where nothing refers to it, under another if it alone held that. Where most that
+// have come hold much of what those under their integers did (`CopiedRows`), all of them are those: the program has
+// changed them. A record is put back as it was before, so that what is recorded is the difference, and what others have
+// written meanwhile is shown.
 //
 // An example. Records 1 = Ann and 2 = Bob are kept; another peer has renamed 2 to Rob. The program fills the table with 1 = Ann
 // and 2 = Bob: nothing is recorded, and 2 shows Rob.
@@ -57,11 +58,25 @@ struct ReturnedRecords {
         let places: [Int?]
         /// Whether every column that there was is there now, and no other.
         let areAll: Bool
+        /// The keys by which rows may have been named: by position and collation.
+        let keys: [[TrackedTable.KeyColumn]]
 
         init(_ drop: DroppedRows.Drop, _ table: TrackedTable) {
             self.table = table
             places = table.columns.map { column in drop.columns.lastIndex { $0.folded == column.name.folded } }
             areAll = places.allSatisfy { $0 != nil } && drop.columns.count == places.count
+            let former = (drop.key ?? []).map { table.positions[$0.folded] }
+            let before = drop.collations ?? []
+            let collations = former.enumerated().map { place, position in
+                before.indices.contains(place)
+                    ? before[place]
+                    : position.flatMap { table.schema.column(table.columns[$0].local) }
+                        .flatMap { Collation(rawValue: $0.collation) } ?? .binary
+            }
+            let key = zip(former, collations).compactMap { position, collation in
+                position.map { TrackedTable.KeyColumn(index: $0, collation: collation) }
+            }
+            keys = [key.count == former.count ? key : [], table.key].filter { !$0.isEmpty }
         }
 
         /// Columns that were there before, numbered by their digests.
@@ -128,9 +143,10 @@ struct ReturnedRecords {
     /// The row that a row is beyond doubt: by its key, or because it holds the same, under its integer where it has one.
     private func sure(_ row: TableReader.Row, at place: Int64, _ columns: Columns) throws -> DroppedRows.Row? {
         let table = columns.table
-        if table.localInteger == nil && !table.key.isEmpty {
-            return try shownRows.spelledIdentity(row, in: table).flatMap { try dropped.row($0, in: table.name) }
+        for key in columns.keys {
+            if let found = try named(row, by: key, in: table) { return found }
         }
+        if table.localInteger == nil && !table.key.isEmpty { return nil }
         if table.localInteger != nil, let found = try dropped.row(at: place, in: table.name),
             isSame((row, found), columns)
         {
@@ -142,6 +158,20 @@ struct ReturnedRecords {
         // Under another integer: it alone held that, and no row names it by the former one.
         let tells = row.values.contains(where: \.tellsRows)
         return found.count == 1 && tells && !store.catalog.hasReferrers(table) ? found[0] : nil
+    }
+
+    /// The row that was named by what a row holds in the columns of a key.
+    private func named(
+        _ row: TableReader.Row, by key: [TrackedTable.KeyColumn], in table: TrackedTable
+    ) throws -> DroppedRows.Row? {
+        let parts = try key.compactMap { column in
+            KeyPart(
+                try shownRows.identityValue(row.values[column.index], column.index, in: table),
+                collation: column.collation)
+        }
+        guard parts.count == key.count else { return nil }
+        let epoch = store.catalog.keys.epoch(of: table.name, key: key.map { table.columns[$0.index].name })
+        return try dropped.row(RowIdentity(natural: (epoch.map { [$0] } ?? []) + parts), in: table.name)
     }
 
     /// - Returns: false where the row is not hidden any more because its table was gone.
@@ -190,6 +220,7 @@ struct ReturnedRecords {
             try identities.release(reserved, in: table)
         }
         _ = try ClockTable(table: table, connection: connection).insert(record, at: place)
+        try shownRows.keepKey(full, shownAs: row, at: place, in: table, replacing: [:])
         try dropped.forget(hiddenRow.identity, of: table.name)
         if record.isReplaced {
             store.hasReplaced = true
