@@ -81,10 +81,8 @@ struct DamagedFolderTests {
         #expect(try await world.clone("c").ids() == ["one", "two"])
     }
 
-    @Test(
-        "A store takes care of its former self's files as of missing ones, and then nothing is wrong",
-        arguments: Harm.allCases)
-    func formerSelf(harm: Harm) async throws {
+    /// Has `a` restored from a backup of before its last row, so that it goes on as another peer; returns who it was.
+    private func restored() async throws -> PeerID {
         let former = try await a.peer()
         try a.checkpoint()
         let backup = world.root + "/backup.db"
@@ -96,6 +94,35 @@ struct DamagedFolderTests {
         try FileManager.default.copyItem(atPath: backup, toPath: a.path)
         try await settle(a, b)
         #expect(try await a.peer() != former)
+        return former
+    }
+
+    @Test(
+        "A store takes care of its former self's documents and schemas, and then nothing is wrong",
+        arguments: ["receipt.json", "peer.json", "schemas"], [Harm.cutShort, .flipped, .zeros])
+    func documentsOfFormerSelf(name: String, harm: Harm) async throws {
+        let former = try await restored()
+        let folder = String(world.logsPath(former).dropLast("logs".count))
+        let files = FileManager.default
+        let harmed =
+            name == "schemas" ? try files.contentsOfDirectory(atPath: folder + name).map { "schemas/" + $0 } : [name]
+        for file in harmed { try harm.apply(to: folder + file) }
+        let before = try await Replicator.doctor(b.path, configuration: b.configuration).findings
+        #expect(before.contains { $0.severity == .trouble && $0.help?.contains("remove it") ?? false })
+        for _ in 1...2 { try await a.sync() }
+        for machine in [a, b] {
+            let findings = try await Replicator.doctor(machine.path, configuration: machine.configuration).findings
+            #expect(findings.filter { $0.severity != .note }.isEmpty, "\(findings)")
+        }
+        #expect(try await world.clone("c").ids() == ["one", "two"])
+        #expect(try await b.status().peers.contains { $0.id == former && $0.name == "a" })
+    }
+
+    @Test(
+        "A store takes care of its former self's files as of missing ones, and then nothing is wrong",
+        arguments: Harm.allCases)
+    func formerSelf(harm: Harm) async throws {
+        let former = try await restored()
         try harm.apply(to: try lastLog(former))
         for _ in 1...2 { try await a.sync() }
         #expect(try world.snapshots(try await a.peer()).count == 1)

@@ -73,7 +73,7 @@ extension FolderExamination {
                         "damaged-file", .trouble, "a schema of \(names[peer.id].name) is damaged or not all here",
                         at: folder.peer(peer.id).path(file.name),
                         why: "its text has another fingerprint than its name",
-                        help: "run logsync sync on the store of \(names[peer.id].name)"))
+                        help: documentHelp(peer.id)))
                 continue
             }
             findings += schemaRefusal(text, at: folder.peer(peer.id).path(file.name), of: peer.id)

@@ -232,10 +232,17 @@ struct FolderExamination {
 
     // MARK: Peers
 
+    func documentHelp(_ peer: PeerID) -> String {
+        let name = names[peer].name
+        return retired.contains(peer)
+            ? "\(name) is retired, and nobody needs it: remove it, or run logsync sync on the store that was \(name) before"
+            : "run logsync sync on the store of \(name), which writes it again"
+    }
+
     private func documents(_ peer: PeerScan) -> [Finding] {
         var findings: [Finding] = []
         let place = folder.peer(peer.id)
-        let help = "run logsync sync on the store of \(names[peer.id].name), which writes it again"
+        let help = documentHelp(peer.id)
         func check<Document>(_ found: PeerScan.Found<Document>, _ path: String) {
             switch found {
             case .valid, .missing, .outdated, .unread: return

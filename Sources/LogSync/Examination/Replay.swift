@@ -244,7 +244,7 @@ struct Replay {
     }
 
     /// What the store has recorded and not published is in no file.
-    private func importFromOutbox(of store: ReplicatedStore) throws -> Bool {
+    private mutating func importFromOutbox(of store: ReplicatedStore) throws -> Bool {
         let next = try replica.store.vector()[store.peer] + 1
         guard next <= plan.limit?[store.peer] ?? 0,
             let kept = try store.store.outbox(of: store.peer, next...next).first
@@ -270,6 +270,13 @@ struct Replay {
         } catch let unready as UnreadyTable {
             // The next call finds the table ready for it.
             do { try replica.store.prepare(unready) } catch is RefusedTransaction { return false }
+        } catch let refused as RefusedTransaction {
+            let name = try replica.names()[store.peer].name
+            let finding = Finding(
+                "held-refused", .trouble, "\(name):\(next), which is not published yet, cannot be replayed",
+                at: store.place.path, why: refused.detail, help: "run logsync doctor on the store")
+            if !findings.contains(finding) { findings.append(finding) }
+            return false
         }
         return true
     }

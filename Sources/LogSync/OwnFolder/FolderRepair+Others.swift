@@ -11,6 +11,7 @@ extension FolderRepair {
     /// the outbox has not, a snapshot is taken for (``OwnFolder/bridgeGaps(_:)``).
     func repairFormerSelves(_ vector: VersionVector) throws {
         for former in try own.silentFormerSelves() {
+            try repairDocuments(of: former)
             let logs = scan.peers[former]?.logs ?? []
             let (sound, bad) = try sort(logs, of: former, readsAll: own.readsAll(logs))
             let missing = LogFileSet(sound).missing(upTo: vector[former])
@@ -19,6 +20,30 @@ extension FolderRepair {
             try removeMadeUpFor(bad, of: former, missing, by: kept, vector)
             try own.writeAll(kept)
         }
+    }
+
+    /// Writes a former self's description again where it cannot be read, and removes what else cannot: its receipt says nothing
+    /// that counts any more, and its schemas have been handed on.
+    private func repairDocuments(of former: PeerID) throws {
+        guard let found = scan.peers[former] else { return }
+        let folder = own.library.content.peer(former)
+        if found.description == .damaged {
+            let selves = own.formerSelves
+            let before = selves.firstIndex(of: former).flatMap { $0 > 0 ? selves[$0 - 1] : nil }
+            try folder.write(
+                PeerDescription(
+                    name: owner.names()[former].name, created: owner.registration.created, succeeds: before))
+        }
+        if found.receipt == .damaged { try folder.removeReceipt() }
+        var damaged: [SchemaFileName] = []
+        for file in found.schemas where !own.soundSchemas.contains(file) {
+            if own.library.content.schema(file.name, of: former) == nil {
+                damaged.append(file.name)
+            } else {
+                own.soundSchemas.insert(file)
+            }
+        }
+        try folder.remove(damaged)
     }
 
     /// Puts seeds into their folders and puts them back.

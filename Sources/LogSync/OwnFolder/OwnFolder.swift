@@ -20,6 +20,8 @@ final class OwnFolder {
     var soundLogs = SoundFiles<LogFileName>()
     var soundSnapshots = SoundFiles<SnapshotName>()
     var soundBlobs = SoundFiles<BlobName>()
+    /// Those of former selves.
+    var soundSchemas = SoundFiles<SchemaFileName>()
     /// Whether log files hold another history than this store's.
     private var foreignness: [LogFileName: Bool] = [:]
     /// The log files that do, as of the last repair.

@@ -290,4 +290,18 @@ extension PeerFolder {
         }
         return receipt
     }
+
+    /// Removes a receipt that says nothing any more, as one that cannot be read of a peer that is gone.
+    ///
+    /// - Throws: as ``ContentFolder/checkAvailable()``.
+    package func removeReceipt() throws(LogSyncError) {
+        try content.checkAvailable()
+        do throws(FileSystemError) {
+            try fileSystem.remove(receiptPath)
+        } catch let error where error.isAbsence {
+            return
+        } catch {
+            throw error.explained(kept: Kept.outbox)
+        }
+    }
 }
