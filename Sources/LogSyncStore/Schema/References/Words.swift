@@ -3,7 +3,7 @@ import LogSyncSQLite
 
 /// A column's or table's name in the words that it is made of.
 struct Words {
-    /// In lower case.
+    /// In lower case; at least one, which is the whole name where no letter and no digit is in it.
     var all: [String] = []
 
     init(_ name: String) {
@@ -17,7 +17,7 @@ struct Words {
             }
             if !isBreak { word.append(character) }
         }
-        if !word.isEmpty { all.append(word.folded) }
+        if !word.isEmpty || all.isEmpty { all.append(word.isEmpty ? name.folded : word.folded) }
         // `Z_3PROJECTS`
         if all.count > 1, let last = all.last, let first = last.firstIndex(where: \.isLetter) {
             all[all.count - 1] = String(last[first...])
