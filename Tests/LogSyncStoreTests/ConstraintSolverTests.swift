@@ -27,7 +27,9 @@ struct ConstraintSolverTests {
             }
         }
 
-        func defaults(_ rule: ReferenceRule) -> [Value]? { nil }
+        func defaults(
+            _ rule: ReferenceRule, besides candidates: Candidates, or also: (TrackedTable, Int64) -> [RowIdentity]
+        ) -> [Value]? { nil }
         func winner(of identity: RowIdentity, in table: TrackedTable) -> RowIdentity? { nil }
 
         func redirected(_ rule: ReferenceRule, to winner: RowIdentity, among candidates: Candidates) -> [Value]? {

@@ -154,4 +154,30 @@ struct SnapshotReadBackTests {
         #expect(try c.ids() == ["more 1", "more 2", "one", "three", "two"])
         #expect(try c.notes() == a.notes())
     }
+
+    @Test("A default that is an integer means the row that had it first, also while that is being decided itself")
+    func defaultsOfRowsThatAreDecidedTogether() async throws {
+        let world = try World()
+        let a = try world.machine("a")
+        try a.execute(
+            """
+            CREATE TABLE dept(
+                id INTEGER PRIMARY KEY, name TEXT, up INTEGER DEFAULT 1 REFERENCES dept(id) ON DELETE SET DEFAULT);
+            INSERT INTO dept VALUES(1, 'root', 1), (2, 'two', 1)
+            """)
+        try await a.initialize()
+        let b = try await world.clone("b")
+        try a.execute("DELETE FROM dept WHERE id = 2")
+        try b.execute("INSERT INTO dept VALUES(3, 'three', 2)")
+        try await settle(a, b)
+        try await b.snapshot()
+        let c = try await world.clone("c")
+        for machine in [a, b, c] {
+            #expect(
+                try machine.strings("SELECT d.name || ' ' || u.name FROM dept d JOIN dept u ON u.id = d.up ORDER BY 1")
+                    == ["root root", "three root"], "\(machine.name)")
+            let report = try await Replicator.verify(machine.path, configuration: machine.configuration)
+            #expect(report.findings.filter { $0.severity != .note }.isEmpty, "\(report.findings)")
+        }
+    }
 }

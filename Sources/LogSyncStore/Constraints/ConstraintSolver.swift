@@ -36,6 +36,8 @@ final class ConstraintSolver {
     private let surroundings: any Surroundings
     let rules: ReferenceRules
     private var parentIndex: [ParentKey: [Candidate]] = [:]
+    /// Candidates by the integers that they had when they were found, of tables to which defaults refer.
+    private var founders: [FirstInteger: [Candidate]] = [:]
     var shownKeys: [SharedKey: [Candidate]] = [:]
     /// Candidates that have to be decided after others, as turned out on the way.
     private var order: [RowName: Set<RowName>] = [:]
@@ -45,6 +47,11 @@ final class ConstraintSolver {
     private var intactKeys: [RowName: [[KeyPart]?]?] = [:]
     /// What a candidate's decision waits for.
     private var edges: [RowName: [Candidate]] = [:]
+
+    private struct FirstInteger: Hashable {
+        var table: Int64
+        var integer: Int64
+    }
 
     private struct ParentKey: Hashable {
         var table: Int64
@@ -102,12 +109,27 @@ final class ConstraintSolver {
 
     private func index() {
         for candidate in candidates.all {
+            if rules.to(candidate.table).contains(where: \.replacesByDefault),
+                let integer = IdentityMap.firstInteger(of: candidate.full.identity)
+            {
+                founders[FirstInteger(table: candidate.table.id, integer: integer), default: []].append(candidate)
+            }
             for rule in rules.to(candidate.table) where !rule.isByInteger {
                 guard let key = key(of: candidate, rule) else { continue }
                 if !(parentIndex[key]?.contains { $0 === candidate } ?? false) {
                     parentIndex[key, default: []].append(candidate)
                 }
             }
+        }
+    }
+
+    /// What a reference shows by default.
+    ///
+    /// - Parameter counts: whether a candidate may be what the default says.
+    private func defaults(_ rule: ReferenceRule, _ counts: (Candidate) -> Bool) throws -> [Value]? {
+        try surroundings.defaults(rule, besides: candidates) { table, integer in
+            let found = founders[FirstInteger(table: table.id, integer: integer)] ?? []
+            return found.filter(counts).map(\.full.identity)
         }
     }
 
@@ -166,9 +188,13 @@ final class ConstraintSolver {
             for rule in rules.of(candidate.table) where matters(rule) {
                 guard let reference = candidate.reference(rule) else { continue }
                 edges[candidate.name, default: []] += awaited(reference, rule, by: candidate)
-                if rule.strength == .soft, let defaults = try surroundings.defaults(rule) {
-                    edges[candidate.name, default: []] += parents(defaults, rule)
+                guard rule.strength == .soft else { continue }
+                var founders: [Candidate] = []
+                let defaults = try defaults(rule) { founder in
+                    founders.append(founder)
+                    return true
                 }
+                edges[candidate.name, default: []] += founders + (defaults.map { parents($0, rule) } ?? [])
             }
             let keys = try potentialKeys(of: candidate)
             for key in keys { sharers[key, default: []].append(candidate) }
@@ -212,7 +238,7 @@ final class ConstraintSolver {
         for choice in 0..<choices {
             var values = candidate.intact
             for (index, rule) in soft.enumerated() where choice >> (soft.count <= 4 ? index : 0) & 1 == 1 {
-                let replaced = try surroundings.defaults(rule)
+                let replaced = try defaults(rule) { _ in true }
                 for (index, position) in rule.columns.enumerated() { values[position] = replaced?[index] ?? .null }
             }
             var keys =
@@ -305,7 +331,8 @@ final class ConstraintSolver {
     /// What a soft reference shows where its row does not stand: NULL, or the default where its row, or one of `also`, does.
     func replacements(_ rule: ReferenceRule, also: Set<RowName>) throws -> [Value] {
         let nothing = rule.columns.map { _ in Value.null }
-        guard let defaults = try surroundings.defaults(rule) else { return nothing }
+        let defaults = try defaults(rule) { $0.isShown || also.contains($0.name) }
+        guard let defaults else { return nothing }
         let named = parents(defaults, rule)
         if named.contains(where: { $0.isShown || also.contains($0.name) }) { return defaults }
         if !named.isEmpty && (rule.isByInteger || !rule.parent.hasRowid) { return nothing }

@@ -41,15 +41,23 @@ struct Neighbours {
 
     /// What a reference shows by default where its row does not stand, as logs have it; nil where that is NULL. An integer
     /// names the row that has had it from the beginning, on every peer; one that came later has another integer elsewhere.
-    func defaults(_ rule: ReferenceRule) throws -> [Value]? {
+    ///
+    /// - Parameter also: those of the candidates that count, by the integer that they had.
+    func defaults(
+        _ rule: ReferenceRule, besides candidates: Candidates = Candidates(),
+        or also: (TrackedTable, Int64) -> [RowIdentity] = { _, _ in [] }
+    ) throws -> [Value]? {
         guard rule.replacesByDefault else { return nil }
         let values = try rule.columns.map { position in
             let value = store.defaultValue(of: rule.child, position)
             guard case .integer(let integer) = value, rule.child.columns[position].reference != nil else {
                 return value
             }
-            return try IdentityMap(store: store).firstIdentity(of: integer, in: rule.parent).map { .reference($0) }
-                ?? .null
+            let standing = try IdentityMap(store: store).firstIdentity(of: integer, in: rule.parent) { identity in
+                candidates[RowName(rule.parent, identity)] != nil
+            }
+            let found = also(rule.parent, integer) + (standing.map { [$0] } ?? [])
+            return found.min { $0.bytes.lexicographicallyPrecedes($1.bytes) }.map { .reference($0) } ?? .null
         }
         return values.contains(.null) ? nil : values
     }

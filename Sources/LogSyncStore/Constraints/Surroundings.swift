@@ -18,7 +18,11 @@ protocol Surroundings {
     /// Whether a row that a reference names is shown, rows that are to be decided left out.
     func hasParent(_ reference: [Value], _ rule: ReferenceRule, besides candidates: Candidates) throws -> Bool
     /// What a reference shows by default where its row is not shown, as logs have it; nil where that is NULL.
-    func defaults(_ rule: ReferenceRule) throws -> [Value]?
+    ///
+    /// - Parameter also: those of the candidates that count, by the integer that they had when they were found.
+    func defaults(
+        _ rule: ReferenceRule, besides candidates: Candidates, or also: (TrackedTable, Int64) -> [RowIdentity]
+    ) throws -> [Value]?
     /// The row that shows in the place of one that was folded into it; nil where that was not.
     func winner(of identity: RowIdentity, in table: TrackedTable) throws -> RowIdentity?
     /// What a reference shows to a row of which another shows in the place; nil where that one is not here.
@@ -74,7 +78,11 @@ struct StoreSurroundings: Surroundings {
         try neighbours.hasParent(reference, rule, besides: candidates)
     }
 
-    func defaults(_ rule: ReferenceRule) throws -> [Value]? { try neighbours.defaults(rule) }
+    func defaults(
+        _ rule: ReferenceRule, besides candidates: Candidates, or also: (TrackedTable, Int64) -> [RowIdentity]
+    ) throws -> [Value]? {
+        try neighbours.defaults(rule, besides: candidates, or: also)
+    }
 
     func winner(of identity: RowIdentity, in table: TrackedTable) throws -> RowIdentity? {
         try HiddenRows(store).winner(of: identity, in: table)

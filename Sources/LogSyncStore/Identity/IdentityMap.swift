@@ -69,17 +69,33 @@ struct IdentityMap {
 
     /// The standing row that had an integer when it was found, as at `init`: its identity begins with it, and is the same on
     /// every peer. The least where several peers have found one.
-    func firstIdentity(of integer: Int64, in table: TrackedTable) throws -> RowIdentity? {
+    ///
+    /// - Parameter isLeftOut: whether a row does not count, wherever it is.
+    func firstIdentity(
+        of integer: Int64, in table: TrackedTable, _ isLeftOut: (RowIdentity) -> Bool
+    ) throws -> RowIdentity? {
         guard table.kind == .surrogate, table.storesIdentity, 1..<Self.firstTime ~= integer else { return nil }
         func least(_ integer: Int64) -> Value {
             let head = withUnsafeBytes(of: integer.bigEndian) { Array($0.dropFirst(2)) }
             return .blob(RowIdentity(surrogate: head + [UInt8](repeating: 0, count: 10)).bytes)
         }
-        let found = try connection.scalar(
-            "SELECT identity FROM \(table.clock) WHERE identity >= ? AND identity < ? ORDER BY identity LIMIT 1",
-            least(integer), least(integer + 1))
-        guard case .blob(let bytes)? = found else { return nil }
-        return RowIdentity(checking: bytes)
+        let statement = try connection.prepare(
+            "SELECT identity FROM \(table.clock) WHERE identity >= ? AND identity < ? ORDER BY identity")
+        statement.bind(least(integer), at: 1)
+        statement.bind(least(integer + 1), at: 2)
+        defer { statement.reset() }
+        while try statement.step() {
+            guard let identity = RowIdentity(checking: statement.bytes(0)) else { continue }
+            if !isLeftOut(identity) { return identity }
+        }
+        return nil
+    }
+
+    /// The integer that a row had when it was found; nil for one that came later.
+    static func firstInteger(of identity: RowIdentity) -> Int64? {
+        guard identity.isSurrogate, identity.bytes.count > 6 else { return nil }
+        let integer = identity.bytes.dropFirst().prefix(6).reduce(Int64(0)) { $0 << 8 | Int64($1) }
+        return 1..<firstTime ~= integer ? integer : nil
     }
 
     /// Identities of rows that came later begin with the time, in milliseconds since 1970.
