@@ -11,6 +11,8 @@ struct MigrationPass {
     private(set) var end: Int64 = 0
     /// When rows that were there were last written one at a time, in no pass.
     private(set) var programWrites: [RowKey: Int64] = [:]
+    /// Rows that were there and were written, alone or by a statement that did not write all rows.
+    private(set) var edits: Set<RowKey> = []
     /// Rows that have come meanwhile.
     private(set) var inserted: Set<RowKey> = []
 
@@ -42,6 +44,7 @@ struct MigrationPass {
         endStatement()
         endOrder()
         for write in single where !inserted.contains(write.key) { programWrites[write.key] = write.milliseconds }
+        edits.formUnion(programWrites.keys)
         single = []
     }
 
@@ -67,7 +70,10 @@ struct MigrationPass {
     }
 
     private mutating func endStatement() {
-        if rows.count > 1 { end = lastNumber }
+        if rows.count > 1 {
+            end = lastNumber
+            if rows.count < all { edits.formUnion(rows) }
+        }
         if rows.count == 1, let key = rows.first, let milliseconds { single.append((key, lastNumber, milliseconds)) }
         rows = []
         milliseconds = nil

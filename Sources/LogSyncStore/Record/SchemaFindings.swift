@@ -17,6 +17,8 @@ package struct SchemaFindings: Sendable, Equatable {
     var newColumns: [Int64: Set<Int>] = [:]
     /// Those of them that were left alone until it was known whether they refer to other rows.
     var releasedColumns: [Int64: Set<Int>] = [:]
+    /// Tables, by id, that have lost columns.
+    var tablesWithoutColumns: Set<Int64> = []
 
     /// Columns, by table and column id, that have another type than before.
     var retypedColumns: [Int64: Set<Int>] = [:]
@@ -65,6 +67,7 @@ package struct SchemaFindings: Sendable, Equatable {
         returnedTables.formUnion(other.returnedTables)
         newColumns.merge(other.newColumns) { $0.union($1) }
         releasedColumns.merge(other.releasedColumns) { $0.union($1) }
+        tablesWithoutColumns.formUnion(other.tablesWithoutColumns)
         retypedColumns.merge(other.retypedColumns) { $0.union($1) }
         formerReferences.merge(other.formerReferences) { $0.union($1) }
         formerReferenceRows.merge(other.formerReferenceRows) { $0 + $1 }

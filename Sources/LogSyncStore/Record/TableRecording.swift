@@ -100,6 +100,12 @@ final class TableRecording {
         try row.lastNumber <= migrationPass().end
     }
 
+    /// Whether a program may have written to a row in a column that has gone since: what its migration has made of that is
+    /// not what another peer's has made of the former value.
+    func mayHaveLostEdit(_ key: RowKey) throws -> Bool {
+        try recorder.findings.tablesWithoutColumns.contains(table.id) && migrationPass().edits.contains(key)
+    }
+
     private func migrationPass() throws -> MigrationPass {
         let pass = try migration ?? MigrationPass(table, on: connection)
         migration = pass

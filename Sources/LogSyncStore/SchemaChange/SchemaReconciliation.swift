@@ -43,6 +43,8 @@ struct SchemaReconciliation {
         for table in store.catalog.tables where keys[table.id] != nil { try store.noteOtherKey(of: table) }
         findings.newColumns = columns.mapValues { Set($0.added) }
         findings.releasedColumns = columns.mapValues { Set($0.released) }
+        findings.tablesWithoutColumns = Set(
+            columns.filter { !$1.dropped.isEmpty && $1.held.isEmpty && $1.decided.isEmpty }.keys)
         findings.retypedColumns = try reconcileTypes()
         findings.newTables = try trackNewTables(except: copies)
         try LaterColumns(connection).note(findings.newColumns, tables: findings.newTables, in: store.catalog)

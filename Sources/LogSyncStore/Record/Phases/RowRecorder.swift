@@ -224,7 +224,8 @@ struct RowRecorder {
                 // migration has found the row as it was there: what differs was written.
                 isWritten =
                     try !cell.isFilled(record.state) || table.key.contains { $0.index == index }
-                    || !isChanged && record.state.isUnchanged(since: cell, recorder)
+                    || !isChanged && !recording.mayHaveLostEdit(row.key)
+                        && record.state.isUnchanged(since: cell, recorder)
                 isKept = true
             }
             let isFilled =
