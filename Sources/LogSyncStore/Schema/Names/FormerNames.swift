@@ -20,11 +20,13 @@ struct FormerNames {
 
     func former(_ table: Int64) throws -> String? { try facts.text(Self.prefix + String(table)) }
 
-    /// The tables that have such a name and are here under their present one.
+    /// The tables that had another name and are here under their present one.
     func present() throws -> [(id: Int64, former: String, name: String)] {
         try facts.values(under: Self.prefix).compactMap { id, former in
             guard let id = Int64(id),
                 let name = try connection.scalar("SELECT name FROM logsync_table WHERE id = ?", .integer(id)),
+                // A table that was set aside, and made anew, has its name again.
+                String(text: name).folded != String(text: former).folded,
                 try TableSchema.read(String(text: name), on: connection) != nil
             else { return nil }
             return (id, String(text: former), String(text: name))
