@@ -182,6 +182,40 @@ struct DoctorTests {
         #expect(try await world.clone("c").ids() == ["one", "three", "two"])
     }
 
+    @Test(
+        "What a store has imported, and the folder has no more, is missed, also where the folder was rolled back",
+        arguments: [true, false])
+    func rolledBack(isRolledBack: Bool) async throws {
+        let files = FileManager.default
+        let kept = world.root + "/kept"
+        try files.copyItem(atPath: world.container, toPath: kept)
+        try b.insert("two")
+        try await settle(b, a)
+        let peer = try await b.peer()
+        if isRolledBack {
+            try files.removeItem(atPath: world.container)
+            try files.moveItem(atPath: kept, toPath: world.container)
+        } else {
+            try world.removeLogs(peer)
+        }
+        try await a.sync()
+        for path in [a.path, world.contentPath] {
+            let findings = try await Replicator.doctor(path, configuration: a.configuration).findings
+            let gap = findings.first { $0.code == "gap" }
+            #expect(gap?.severity == .trouble && gap?.help?.contains("logsync rebuild") ?? false, "\(findings)")
+        }
+        let report = try await Replicator.verify(a.path, configuration: a.configuration)
+        #expect(report.store == nil && report.findings.contains { $0.code == "not-compared" }, "\(report.findings)")
+        #expect(!report.findings.contains { $0.code == "in-use" })
+        _ = try await a.with { try await $0.rebuild() }
+        for path in [a.path, world.contentPath] {
+            let findings = try await Replicator.doctor(path, configuration: a.configuration).findings
+            #expect(findings.filter { $0.severity != .note }.isEmpty, "\(findings)")
+        }
+        #expect(try await Replicator.verify(a.path, configuration: a.configuration).store == true)
+        #expect(try await world.clone("c").ids().contains("two"))
+    }
+
     @Test("What is no store is an error, an empty folder a finding")
     func nothing() async throws {
         let plain = try world.machine("plain")

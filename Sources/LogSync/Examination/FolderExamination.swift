@@ -12,6 +12,8 @@ struct FolderExamination {
     var names = PeerNames(names: [:])
     /// Peers that take no part any more, of which nothing is expected.
     var retired: Set<PeerID> = []
+    /// What some peer says that it has imported.
+    var imported = VersionVector()
     /// Who shows what. Without a store it is not known what renames and retirements make of that, and no column counts as shown.
     var shown = ShownColumns()
 
@@ -54,6 +56,9 @@ struct FolderExamination {
         findings += scan.failures.map(examination.failure)
         findings += examination.copies() + examination.fileSystem()
         let collected = examination.collected(library.snapshots, scan)
+        for peer in scan.peers.values {
+            if let receipt = peer.receipt.value { examination.imported.formUnion(receipt.content.imported) }
+        }
         for peer in scan.peers.values.sorted(by: { $0.id < $1.id }) {
             findings += examination.documents(peer) + examination.files(peer, library, collected)
             findings += examination.snapshots(peer)
@@ -68,14 +73,9 @@ struct FolderExamination {
 
     /// Peers of which others have imported transactions, and whose folder is gone: who comes now waits for what it held.
     private func absentPeers(_ scan: ContainerScan, _ library: ContentLibrary) -> [Finding] {
-        var imported: [PeerID: UInt64] = [:]
-        for peer in scan.peers.values {
-            for (id, sequence) in peer.receipt.value?.content.imported.sequences ?? [:]
-            where scan.peers[id] == nil && !retired.contains(id) {
-                imported[id] = max(sequence, imported[id] ?? 0)
-            }
+        let imported = imported.sequences.filter { id, sequence in
+            scan.peers[id] == nil && !retired.contains(id) && sequence > 0
         }
-        imported = imported.filter { $0.value > 0 }
         guard !imported.isEmpty else { return [] }
         var covered = VersionVector()
         for snapshot in library.snapshots.found(scan) where !snapshot.isPartial { covered.formUnion(snapshot.vector) }
@@ -320,8 +320,8 @@ struct FolderExamination {
     }
 
     private func gaps(_ peer: PeerScan, _ files: LogFileSet, _ collected: VersionVector) -> [Finding] {
-        let reach = max(files.reach, peer.said?.published ?? 0)
-        // What a snapshot stands for may have been collected.
+        // Where the folder was rolled back, others know more than the peer's own receipt.
+        let reach = max(files.reach, peer.said?.published ?? 0, imported[peer.id])
         let name = names[peer.id].name
         let missing = files.missing(upTo: reach).beyond(collected[peer.id])
         return missing.map { range in

@@ -10,9 +10,9 @@ import LogSyncStore
 /// folder is listed anew.
 struct Replay {
     let replica: ReplicatedStore
-    private var plan: ImportPlan
+    private(set) var plan: ImportPlan
     private(set) var scan: ContainerScan
-    private var folder: ContentFolder { replica.content }
+    var folder: ContentFolder { replica.content }
     private var library: ContentLibrary { replica.library }
     private var hasScannedAgain = false
     private var transactions = 0
@@ -62,7 +62,7 @@ struct Replay {
     }
 
     /// A state in which a peer says that it was.
-    private struct Stop {
+    struct Stop {
         var vector: VersionVector
         var digest: String
         var peer: PeerID
@@ -81,13 +81,16 @@ struct Replay {
             guard stop.vector.includes(try replica.store.vector()) else { continue }
             plan.limit = stop.vector
             try await importAll(compared?.store, within: stop, progress)
-            var looks = 1
+            // The first scan was another's: that the second one differs says nothing.
+            var (looks, changes) = (1, hasScannedAgain ? 0 : -1)
             while try replica.store.vector() != stop.vector, looks < RepeatedExamination.limit, try scanAgain() {
                 try await importAll(compared?.store, within: stop, progress)
                 looks += 1
+                changes += 1
             }
             guard try replica.store.vector() == stop.vector else {
-                if stop.isStore, looks > 1 { findings.append(RepeatedExamination.inUse(folder.path)) }
+                guard stop.isStore else { continue }
+                findings.append(changes > 0 ? RepeatedExamination.inUse(folder.path) : try notCompared(stop))
                 continue
             }
             try compare(with: stop, compared)
@@ -105,19 +108,6 @@ struct Replay {
         }
         try judge(compared)
         return findings + looks.findings(at: folder.path).filter { !findings.contains($0) }
-    }
-
-    private func heldFindings() throws -> [Finding] {
-        let names = try replica.names()
-        return plan.held.map { held in
-            let isDamage = held.reason == .fork || held.reason == .damaged
-            return Finding(
-                "held-\(held.reason.rawValue)", isDamage ? .damage : .trouble,
-                "\(names[held.dot.peer].name):\(held.dot.sequence) cannot be replayed",
-                at: held.blob.map { folder.peer(held.dot.peer).path($0) }
-                    ?? held.file.map { folder.peer(held.dot.peer).path($0) } ?? folder.path, why: held.detail,
-                help: "run logsync doctor on the folder")
-        }
     }
 
     /// Lists the folder anew, and goes on by what is there now.

@@ -27,7 +27,10 @@ extension FolderRepair {
     private func repairDocuments(of former: PeerID) throws {
         guard let found = scan.peers[former] else { return }
         let folder = own.library.content.peer(former)
-        if found.description == .damaged {
+        // Scans of folders at rest do not look at it again.
+        if try own.soundDescriptions.insert(former).inserted && folder.hasDamagedDescription()
+            || found.description == .damaged
+        {
             let selves = own.formerSelves
             let before = selves.firstIndex(of: former).flatMap { $0 > 0 ? selves[$0 - 1] : nil }
             try folder.write(

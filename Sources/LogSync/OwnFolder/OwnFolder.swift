@@ -22,6 +22,8 @@ final class OwnFolder {
     var soundBlobs = SoundFiles<BlobName>()
     /// Those of former selves.
     var soundSchemas = SoundFiles<SchemaFileName>()
+    /// The former selves whose descriptions were read.
+    var soundDescriptions: Set<PeerID> = []
     /// Whether log files hold another history than this store's.
     private var foreignness: [LogFileName: Bool] = [:]
     /// The log files that do, as of the last repair.

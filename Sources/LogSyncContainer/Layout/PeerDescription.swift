@@ -85,6 +85,24 @@ extension PeerFolder {
         }
     }
 
+    /// Whether this peer's description is there and cannot be read.
+    ///
+    /// - Throws: as ``ContentFolder/checkAvailable()``.
+    package func hasDamagedDescription() throws(LogSyncError) -> Bool {
+        let bytes: [UInt8]?
+        do throws(FileSystemError) {
+            bytes = try existingBytes(descriptionPath, limit: PeerDescription.maximumLength)
+        } catch {
+            throw error.explained(kept: Kept.outbox)
+        }
+        do throws(LogSyncError) {
+            if let bytes { _ = try PeerDescription(decoding: bytes) }
+            return false
+        } catch {
+            return error.code == .malformedLog
+        }
+    }
+
     /// nil where the file is not there or too long, or something else has its name.
     func existingBytes(_ path: String, limit: Int) throws(FileSystemError) -> [UInt8]? {
         do throws(FileSystemError) {
