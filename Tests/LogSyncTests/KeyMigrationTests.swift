@@ -384,6 +384,68 @@ struct KeyMigrationTests {
         }
     }
 
+    /// What a migration makes of `p(id TEXT PRIMARY KEY)` and of its children.
+    private static func numbered(_ order: String) -> String {
+        """
+        CREATE TABLE p_new(id INTEGER PRIMARY KEY, uid TEXT NOT NULL UNIQUE);
+        INSERT INTO p_new(uid) SELECT uid FROM p ORDER BY uid \(order);
+        CREATE TABLE t_new(id TEXT PRIMARY KEY, p_id INT REFERENCES p(id));
+        INSERT INTO t_new SELECT t.id, n.id FROM t JOIN p ON p.id = p_id JOIN p_new n USING(uid);
+        DROP TABLE t; DROP TABLE p; ALTER TABLE p_new RENAME TO p; ALTER TABLE t_new RENAME TO t
+        """
+    }
+
+    @Test(
+        "Where integers that say something else than the key come in its place, they are each machine's own",
+        arguments: ["ASC", "DESC"], [0, 1, 2])
+    func numberedAnew(order: String, when: Int) async throws {
+        let world = try World()
+        let a = try world.machine("a")
+        try a.execute(
+            """
+            CREATE TABLE p(id TEXT NOT NULL PRIMARY KEY, uid TEXT NOT NULL UNIQUE);
+            CREATE TABLE t(id TEXT PRIMARY KEY, p_id TEXT REFERENCES p(id));
+            INSERT INTO p VALUES('k0', 'P0'), ('k1', 'P1'), ('k2', 'P2');
+            INSERT INTO t VALUES('t0', 'k0'), ('t1', 'k1'), ('t2', 'k2')
+            """)
+        try await a.initialize()
+        let b = try await world.clone("b")
+        func migrate(_ machine: Machine, _ order: String) throws {
+            let database = try machine.database()
+            defer { try? database.close() }
+            try database.writeWithoutTransaction { db in
+                try db.execute(sql: "PRAGMA foreign_keys = OFF; BEGIN; \(Self.numbered(order)); COMMIT")
+            }
+        }
+        try migrate(b, "ASC")
+        if when > 0 { try await settle(b, a) }
+        if when < 2 { try migrate(a, order) }
+        try b.execute("INSERT INTO t SELECT 'b' || uid, id FROM p")
+        try await settle(b, a)
+        if when == 2 { try migrate(a, order) }
+        try await settle(a, b)
+        for machine in [a, b] { try machine.execute("INSERT INTO p(uid) VALUES('P of \(machine.name)')") }
+        try await settle(a, b)
+        let query = "SELECT t.id || ' ' || uid FROM t LEFT JOIN p ON p.id = p_id ORDER BY 1"
+        let c = try await world.clone("c")
+        try await settle(a, b, c)
+        for machine in [a, b, c] {
+            let doctor = try await Replicator.doctor(machine.path, configuration: machine.configuration).findings
+            #expect(
+                doctor.filter { $0.severity != .note }.allSatisfy { $0.code == "undecided-key" },
+                "\(machine.name): \(doctor)")
+            #expect(
+                try rows(query, machine) == ["bP0 P0", "bP1 P1", "bP2 P2", "t0 P0", "t1 P1", "t2 P2"], "\(machine.name)"
+            )
+            #expect(
+                try rows("SELECT uid FROM p ORDER BY 1", machine) == ["P of a", "P of b", "P0", "P1", "P2"],
+                "\(machine.name)")
+            let report = try await Replicator.verify(machine.path, configuration: machine.configuration)
+            #expect(report.findings.filter { $0.severity != .note }.isEmpty, "\(report.findings)")
+        }
+        #expect(try await a.status().digest == b.status().digest)
+    }
+
     @Test("A text that is no integer is parked where the key has become an INTEGER PRIMARY KEY, and holds nobody up")
     func textsAmongIntegers() async throws {
         let world = try World()

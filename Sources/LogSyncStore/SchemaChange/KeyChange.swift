@@ -178,11 +178,14 @@ extension SchemaReconciliation {
                 let isFirst =
                     try first.map { try $0.map { $0.folded } == table.key.map { $0.folded } && !hadNoKey(table) }
                     ?? !history.tables.contains(table.id)
-                let isTheirs = table.isIntegerKey && (table.wasInteger || isFirst)
+                let isOther = try table.isIntegerKey && !table.wasInteger && isFirst && areOtherIntegers(table)
+                let isTheirs = table.isIntegerKey && (table.wasInteger || isFirst) && !isOther
                 guard table.schema.integerKey != nil, !isTheirs, !(table.wasInteger && table.lacksColumns)
                 else { continue }
                 kind = table.isUnique && !table.isIntegerKey ? .columns : .surrogate
                 if kind == .columns { key = table.key }
+                // Who has no rows that tell, and who clones, goes by it.
+                if isOther { try Settings(store).set("identity", table.logName, kind.rawValue) }
             }
             changes[table.id] = table.former
             try change(table, to: kind, key: key)
@@ -218,6 +221,36 @@ extension SchemaReconciliation {
             try change(table, to: .natural, key: key)
         }
         return changes
+    }
+
+    /// Whether the integers that have come in place of a table's key are not what the key said: each machine's migration has
+    /// given its own.
+    private func areOtherIntegers(_ row: Registered) throws -> Bool {
+        guard let table = store.catalog.tables.first(where: { $0.id == row.id }), let name = row.schema.integerKey,
+            let key = try columns(of: table).first(where: { logName(of: $0, in: table)?.folded == row.key[0].folded })
+        else { return false }
+        var former: Set<UInt32> = []
+        let records = try Statement("SELECT digests FROM \(table.clock) LIMIT 100000", on: connection)
+        while try records.step() {
+            let digests = records.withBytes(0, ClockTable.digests)
+            if digests.indices.contains(Int(key.id)) { former.insert(digests[Int(key.id)]) }
+        }
+        guard !former.isEmpty else { return false }
+        var (same, count) = (0, 0)
+        let rows = try Statement(
+            "SELECT \(SQL.name(name)) FROM \(SQL.name(row.schema.name)) LIMIT 100000", on: connection)
+        while try rows.step() {
+            let integer = rows.integer(0)
+            let said: [Value] = [
+                .integer(integer), .real(Double(integer)), .text(Array(String(integer).utf8)[...]),
+                .blob(Array(String(integer).utf8)[...]),
+            ]
+            count += 1
+            if said.contains(where: { former.contains(UInt32(truncatingIfNeeded: table.valueDigest.of($0))) }) {
+                same += 1
+            }
+        }
+        return count > 0 && same * 2 < count
     }
 
     /// Whether a table's rows had no key but integers of each machine's own when the content was founded: what counts as its

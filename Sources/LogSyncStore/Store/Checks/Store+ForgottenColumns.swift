@@ -61,6 +61,15 @@ extension Store {
                         without.insert([table.name.folded, name])
                     }
                 }
+                // The integers of this store's own have the name of a column that went, or was the key.
+                guard let integer = table.localInteger else { continue }
+                let first = store.catalog.keys.firstKey(of: table.name)?.map(\.folded) ?? []
+                for name in names.of(column: integer, in: table.name)
+                where lost.contains(ColumnName(table.name, name))
+                    || first.contains(name) && table.positions[name] == nil
+                {
+                    without.insert([table.name.folded, name])
+                }
             }
             return without.sorted { $0.lexicographicallyPrecedes($1) }
         }
