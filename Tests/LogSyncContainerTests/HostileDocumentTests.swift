@@ -169,6 +169,9 @@ import Testing
         try folder.write("", to: "notes/peers")
         let file = #expect(throws: LogSyncError.self) { try peer.create() }
         #expect(file?.message.contains("a file is in its place") == true)
+        let unwritable = #expect(throws: FileSystemError.self) { try peer.checkWritable() }?.explained(kept: "")
+        #expect(unwritable?.code == .ioError && unwritable?.message.contains("a file is in its place") == true)
+        #expect(unwritable?.help?.contains("Move away") == true)
     }
 
     @Test(arguments: [(0o600, 0o600, 0o700), (0o640, 0o640, 0o750), (0o664, 0o644, 0o755), (0o444, 0o644, 0o755)])

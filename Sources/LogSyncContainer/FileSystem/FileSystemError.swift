@@ -63,6 +63,10 @@ package struct FileSystemError: Error, Hashable, Sendable {
             return LogSyncError(
                 .ioError, "\(what): \(reason), or the disk full or failing; \(kept)",
                 help: "Check the disk and the kernel's log, then run the command again")
+        case EEXIST where found != nil, EINVAL where found != nil:
+            return LogSyncError(
+                .ioError, "\(what): \(reason); \(kept)",
+                help: "Move away what is in its place, which nothing reads, and run the command again")
         default:
             return LogSyncError(
                 .ioError, "\(what): \(reason); \(kept)", help: "Run logsync doctor on the folder and try again")

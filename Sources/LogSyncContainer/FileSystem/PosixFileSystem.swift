@@ -116,6 +116,10 @@ package struct PosixFileSystem: FileSystem {
         defer { _ = close(descriptor) }
         var raw = statvfs()
         try Posix.check(operation, directory) { fstatvfs(descriptor, &raw) }
+        let status = try status(directory, followingLinks: true)
+        guard status.isDirectory else {
+            throw FileSystemError("write to", directory, number: EEXIST, found: "\(status.kind.name) is in its place")
+        }
         // Some FUSE mounts let access(2) allow everything.
         if raw.f_flag & UInt(ST_RDONLY) != 0 { throw FileSystemError("write to", directory, number: EROFS) }
         try Posix.check("write to", directory) { faccessat(place.directory, place.name, W_OK | X_OK, AT_EACCESS) }

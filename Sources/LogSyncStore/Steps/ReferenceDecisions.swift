@@ -111,7 +111,10 @@ package struct ReferenceDecisions: Sendable {
         guard let table = store.catalog.tables.first(where: { $0.schema.name.folded == name.folded }) else {
             throw LogSyncError(
                 .usage, "\(name) is no replicated table; nothing was changed",
-                help: "Write --reference CHILD.COLUMN=PARENT, and --no-reference TABLE.COLUMN")
+                help:
+                    "Write --reference CHILD.COLUMN=PARENT, --no-reference TABLE.COLUMN and --identity TABLE=surrogate. "
+                    + "It replicates \(store.catalog.programTables.map(\.schema.name).prefix(20).joined(separator: ", "))"
+            )
         }
         return table
     }
