@@ -106,6 +106,11 @@ package struct TableSchema: Equatable {
 
     package func column(_ name: String) -> Column? { positions[name.folded].map { columns[$0] } }
 
+    /// Whether a UNIQUE index lets no two rows have the same in a column, whatever the others hold.
+    package func isUnique(_ column: String) -> Bool {
+        uniqueIndexes.contains { $0.columns.map { $0.map(\.name.folded) == [column.folded] } ?? false }
+    }
+
     private static func positions(of columns: [Column]) -> [String: Int] {
         Dictionary(columns.enumerated().map { ($0.element.name.folded, $0.offset) }) { first, _ in first }
     }

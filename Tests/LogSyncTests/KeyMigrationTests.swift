@@ -446,6 +446,32 @@ struct KeyMigrationTests {
         #expect(try await a.status().digest == b.status().digest)
     }
 
+    @Test(
+        "A table without rows whose text key becomes an integer says the same on all machines",
+        arguments: ["uuid TEXT NOT NULL UNIQUE, note TEXT", "name TEXT UNIQUE, note TEXT"],
+        [true, false])
+    func emptyTable(columns: String, isFirstAlone: Bool) async throws {
+        let world = try World()
+        let a = try world.machine("a")
+        try a.execute("CREATE TABLE t(id TEXT NOT NULL PRIMARY KEY, note TEXT)")
+        try await a.initialize()
+        let b = try await world.clone("b")
+        let migration = Self.rebuild("t", "id INTEGER PRIMARY KEY, \(columns)", "SELECT NULL, id, note")
+        let name = String(columns.prefix(4))
+        try a.execute(migration)
+        try a.execute("INSERT INTO t(\(name), note) VALUES('x', 'by a')")
+        if isFirstAlone { try await settle(a, b) }
+        try b.execute(migration)
+        try b.execute("INSERT INTO t(\(name), note) VALUES('y', 'by b')")
+        try await settle(a, b)
+        for machine in [a, b, try await world.clone("c")] {
+            #expect(
+                try rows("SELECT \(name) || note FROM t ORDER BY 1", machine) == ["xby a", "yby b"], "\(machine.name)")
+            #expect(try await machine.status().parked == 0)
+        }
+        #expect(try await a.status().digest == b.status().digest)
+    }
+
     @Test("A text that is no integer is parked where the key has become an INTEGER PRIMARY KEY, and holds nobody up")
     func textsAmongIntegers() async throws {
         let world = try World()

@@ -133,13 +133,19 @@ extension SchemaReconciliation {
             let names = known.map(\.name.folded)
             let heirs = try row.schema.columns.filter { column in
                 guard !column.isGenerated, !names.contains(column.name.folded) else { return false }
-                if try isToldRename(of: key, to: column.name, table) { return true }
-                guard try Renames(connection).told(column.name, in: table.name) == nil,
-                    row.wasInteger ? referring.contains(column.name.folded) : column.declaredType == key.type
-                else { return false }
+                let isTold = try isToldRename(of: key, to: column.name, table)
+                let isReference = row.wasInteger && referring.contains(column.name.folded)
+                if !isTold {
+                    guard try Renames(connection).told(column.name, in: table.name) == nil,
+                        isReference || !row.wasInteger && column.declaredType == key.type
+                    else { return false }
+                }
                 let moved = try agreement(of: key, with: column.name, in: table, row.schema, countsWritten: true)
+                if moved.isEmpty || moved.records == 0 {
+                    return isTold || isReference || row.schema.isUnique(column.name)
+                }
                 let stayed = try agreement(of: key, with: key.name, in: table, row.schema, countsWritten: true)
-                return moved.isEmpty || moved.records == 0 || moved.same > 0 && moved.same >= stayed.same
+                return moved.same > 0 && moved.same >= stayed.same
             }
             guard heirs.count == 1 else { continue }
             try rename(key, to: heirs[0], in: table)

@@ -220,7 +220,7 @@ struct ReturnedRecords {
             try identities.release(reserved, in: table)
         }
         _ = try ClockTable(table: table, connection: connection).insert(record, at: place)
-        try shownRows.keepKey(full, shownAs: row, at: place, in: table, replacing: [:])
+        if table.keepsIdentities { try shownRows.keepKey(full, shownAs: row, at: place, in: table, replacing: [:]) }
         try dropped.forget(hiddenRow.identity, of: table.name)
         if record.isReplaced {
             store.hasReplaced = true
