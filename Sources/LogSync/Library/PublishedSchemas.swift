@@ -9,10 +9,24 @@ import Logging
 extension ContentFolder {
     /// The text of a schema file; nil where it is still arriving or damaged: another peer's may do.
     func schema(_ name: SchemaFileName, of peer: PeerID) -> String? {
-        guard let bytes = try? self.peer(peer).read(name, limit: 16 << 20),
-            SchemaFingerprint(bytes: Array(SHA256.hash(data: bytes)).prefix(16)) == name.fingerprint
+        guard let bytes = try? self.peer(peer).read(name, limit: Self.longestSchema),
+            Self.fingerprint(bytes) == name.fingerprint
         else { return nil }
         return String(validating: bytes, as: UTF8.self)
+    }
+
+    /// Whether a schema file holds something else than its name says.
+    ///
+    /// - Throws: `ioError`, `noPermission` where it cannot be read, which says nothing of it.
+    func isDamaged(_ name: SchemaFileName, of peer: PeerID) throws(LogSyncError) -> Bool {
+        Self.fingerprint(try self.peer(peer).read(name, limit: Self.longestSchema)) != name.fingerprint
+    }
+
+    /// In bytes.
+    private static let longestSchema = 16 << 20
+
+    private static func fingerprint(_ bytes: [UInt8]) -> SchemaFingerprint? {
+        SchemaFingerprint(bytes: Array(SHA256.hash(data: bytes)).prefix(16))
     }
 }
 

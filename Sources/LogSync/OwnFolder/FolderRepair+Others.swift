@@ -40,11 +40,9 @@ extension FolderRepair {
         if found.receipt == .damaged { try folder.removeReceipt() }
         var damaged: [SchemaFileName] = []
         for file in found.schemas where !own.soundSchemas.contains(file) {
-            if own.library.content.schema(file.name, of: former) == nil {
-                damaged.append(file.name)
-            } else {
-                own.soundSchemas.insert(file)
-            }
+            // What cannot be read now stays, and is said by doctor.
+            guard let isDamaged = try? own.library.content.isDamaged(file.name, of: former) else { continue }
+            if isDamaged { damaged.append(file.name) } else { own.soundSchemas.insert(file) }
         }
         try folder.remove(damaged)
     }
