@@ -116,7 +116,11 @@ package final class Connection {
     /// Source: <https://www.sqlite.org/c3ref/c_fcntl_begin_atomic_write.html#sqlitefcntljournalpointer>.
     package func synchronizeLog() throws {
         let code = logsync_synchronize_log(handle)
-        guard code == SQLITE_OK else { throw failure(code, "fsync of the log") }
+        // The connection has no part in it, and knows of no error.
+        guard code == SQLITE_OK else {
+            throw SQLiteFailure.error(
+                code: code, message: String(cString: sqlite3_errstr(code)), file: path, sql: "fsync of the log")
+        }
     }
 
     /// Turns the main schema's triggers off or on for this connection. TEMP triggers go on firing.

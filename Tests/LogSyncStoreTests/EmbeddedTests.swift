@@ -44,7 +44,7 @@ struct EmbeddedCopyTests {
         let path = folder.path + "/copy.db"
         try a.write("VACUUM INTO '\(path)'")
         let copy = try Store.open(path, configuration: TestPeer.configuration(9))
-        try copy.becomeSuccessor(PeerID(high: 9, low: 9), name: "copy", retiresFormer: false)
+        try copy.becomeSuccessor(PeerID(high: 9, low: 9), name: "copy", retiring: [])
         let b = try TestPeer(folder, "b", opening: copy)
         let queue = try DatabaseQueue(path: path)
         #expect(try b.embed(in: queue) { try $0.execute(sql: "INSERT INTO t(v) VALUES ('first of b')") })

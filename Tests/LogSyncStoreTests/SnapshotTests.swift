@@ -262,7 +262,7 @@ import Testing
         let path = folder.path + "/copy.db"
         try a.write("VACUUM INTO '\(path)'")
         let copy = try Store.open(path, configuration: TestPeer.configuration(9))
-        try copy.becomeSuccessor(PeerID(high: 9, low: 9), name: "copy", retiresFormer: false)
+        try copy.becomeSuccessor(PeerID(high: 9, low: 9), name: "copy", retiring: [])
         // The original's next transaction depends on nothing new.
         try a.write("UPDATE word SET meaning = 'a after c' WHERE id = 'a'")
         let b = try TestPeer(folder, "b", opening: copy)
@@ -278,7 +278,7 @@ import Testing
         let path = folder.path + "/copy.db"
         try a.write("VACUUM INTO '\(path)'")
         let copy = try Store.open(path, configuration: TestPeer.configuration(9))
-        try copy.becomeSuccessor(PeerID(high: 9, low: 9), name: "copy", retiresFormer: false)
+        try copy.becomeSuccessor(PeerID(high: 9, low: 9), name: "copy", retiring: [])
         let b = try TestPeer(folder, "b", opening: copy)
         for peer in [a, b] { _ = try peer.store.record() }
         for peer in [a, b] {

@@ -129,6 +129,67 @@ struct ForkTests {
         #expect(try b.ids() == ["here", "here too", "one", "there", "there too"])
     }
 
+    /// Two stores wrote two transactions each under the id of `a`, and `b` has all four.
+    private func forked() async throws -> PeerID {
+        let peer = try await a.peer()
+        let twin = try Twin(of: a)
+        for id in ["here", "here too"] {
+            try a.insert(id)
+            try await a.sync()
+        }
+        try await b.sync()
+        try await twin.live { machine in
+            for id in ["there", "there too"] {
+                try machine.insert(id)
+                try await machine.sync()
+            }
+        }
+        try twin.foldersMeet()
+        try await settle(a, b)
+        return peer
+    }
+
+    @Test("When both histories are in step nothing is wrong, and a snapshot of one of them is no more than noted")
+    func nothingWrong() async throws {
+        let peer = try await a.peer()
+        let twin = try Twin(of: a)
+        try a.insert("here")
+        try await a.snapshot()
+        try await b.sync()
+        try await twin.live {
+            try $0.insert("there")
+            try await $0.snapshot()
+        }
+        try twin.foldersMeet()
+        try await settle(a, b)
+        try #require(try await b.status().vector.sequences.count == 4, "the branch is one of them")
+        #expect(try world.snapshots(peer).count == 2)
+        for machine in [a, b] {
+            let found = try await Replicator.doctor(machine.path, configuration: machine.configuration).findings
+            #expect(found.filter { $0.severity != .note }.map(\.what) == [])
+            let verified = try await Replicator.verify(machine.path, configuration: machine.configuration)
+            #expect(verified.findings.filter { $0.severity != .note }.map(\.what) == [])
+        }
+        #expect(try await world.clone("c").ids() == ["here", "one", "there"])
+    }
+
+    @Test("A log file that goes from the middle of one history is made up for by a snapshot", arguments: [0, 1])
+    func lostFromTheMiddle(history: Int) async throws {
+        let peer = try await forked()
+        let all = ["here", "here too", "one", "there", "there too"]
+        #expect(try a.ids() == all && b.ids() == all)
+        let name = try world.logs(peer).filter { $0.hasPrefix("000000000002-000000000002") }.sorted()[history]
+        try FileManager.default.removeItem(atPath: "\(world.logsPath(peer))/\(name)")
+        try await settle(a, b)
+        let c = try await world.clone("c")
+        #expect(try c.ids() == all)
+        #expect(try await c.sync().outcome == .complete)
+        for machine in [a, b, c] {
+            let report = try await Replicator.verify(machine.path, configuration: machine.configuration)
+            #expect(report.findings.filter { $0.severity != .note }.map(\.what) == [])
+        }
+    }
+
     @Test(
         "Histories that fork, in any order and at any place, end in one state",
         arguments: UInt64(1)...(UInt64(ProcessInfo.processInfo.environment["LOGSYNC_FORKS"] ?? "") ?? 8))

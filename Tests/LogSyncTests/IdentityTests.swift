@@ -128,6 +128,45 @@ struct IdentityTests {
         #expect(try await b.sync().outcome == .complete)
     }
 
+    @Test("A backup that is restored again retires also who the store was in between")
+    func restoredAgain() async throws {
+        try a.checkpoint()
+        let backup = world.root + "/backup.db"
+        try copy(a.path, backup)
+        var selves: Set<PeerID> = [try await a.peer()]
+        for round in 1...3 {
+            try a.insert("after \(round)")
+            try await settle(a, b)
+            try a.checkpoint()
+            try copy(backup, a.path)
+            try await settle(a, b)
+            selves.insert(try await a.peer())
+        }
+        #expect(selves.count == 4)
+        #expect(try a.ids() == ["after 1", "after 2", "after 3", "one"])
+        let retired = try await b.status().peers.filter(\.retired).map(\.id)
+        #expect(try Set(retired) == selves.subtracting([await a.peer()]))
+    }
+
+    @Test("A state directory alone that goes back to an older state changes nothing")
+    func olderStateDirectory() async throws {
+        let peer = try await a.peer()
+        try copy(a.configuration.stateDirectory, world.root + "/older-state")
+        for body in ["two", "three"] {
+            try a.insert(body)
+            try await a.sync()
+        }
+        try copy(world.root + "/older-state", a.configuration.stateDirectory)
+        try a.insert("four")
+        try await a.sync()
+        let status = try await a.status()
+        #expect(status.peer.id == peer && status.identity == nil && status.succeeds.isEmpty)
+        try await settle(a, b)
+        #expect(try b.ids() == ["four", "one", "three", "two"])
+        #expect(try await a.sync().outcome == .complete)
+        #expect(try await a.peer() == peer)
+    }
+
     @Test("A restored store puts back what its former self had published, when the folder has lost it")
     func formerSelfMended() async throws {
         let peer = try await a.peer()

@@ -35,6 +35,8 @@ struct CollectionPlan {
     /// What whole snapshots cover that were read back.
     let covered: [VersionVector]
     let state: CollectionState
+    /// Snapshots of retired peers that cannot be read.
+    var unreadable: Set<SnapshotName> = []
     /// Unix milliseconds.
     let now: Int64
     let grace: Duration
@@ -144,8 +146,8 @@ struct CollectionPlan {
     ) -> (CompactReport.Action, CompactReport.Reason) {
         guard let index = own.firstIndex(where: { $0.file == file }) else {
             // It cannot be read. This peer writes it again or does without; another's may be on its way.
-            return id == peer && !own.isEmpty && !isYoung(file.modified)
-                ? (.delete, .superseded) : (.keep, .uncovered)
+            let isDispensable = id == peer ? !own.isEmpty : isDispensable(file.name, of: id, snapshots)
+            return isDispensable && !isYoung(file.modified) ? (.delete, .superseded) : (.keep, .uncovered)
         }
         if id == peer {
             let whole = own.filter { !$0.isPartial }
@@ -160,5 +162,11 @@ struct CollectionPlan {
         let isSuperseded = snapshots.contains { !retired.contains($0.peer) && own[index].isSuperseded(by: $0) }
         guard isSuperseded else { return (.keep, .newest) }
         return isYoung(file.modified) ? (.keep, .young) : (.delete, .superseded)
+    }
+
+    /// Whether a snapshot of a retired peer cannot be read, and a peer that is not retired has all that may be in it.
+    private func isDispensable(_ name: SnapshotName, of id: PeerID, _ snapshots: [FoundSnapshot]) -> Bool {
+        guard unreadable.contains(name), let most = scan.peers[id]?.mostThatHolds(name) else { return false }
+        return snapshots.contains { !retired.contains($0.peer) && !$0.isPartial && $0.vector.includes(most) }
     }
 }

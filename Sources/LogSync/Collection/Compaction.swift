@@ -73,7 +73,19 @@ struct Compaction {
         let snapshots = try owner.coverage.snapshots(scan).filter {
             try owner.coverage.isTrue($0) && hasBlobs($0)
         }
-        return (try plan(scan, readBack: snapshots), snapshots)
+        var plan = try plan(scan, readBack: snapshots)
+        plan.unreadable = unreadableSnapshots(plan, except: Set(snapshots.map(\.name)))
+        return (plan, snapshots)
+    }
+
+    /// The snapshots of retired peers that nobody writes again and that cannot be read.
+    private func unreadableSnapshots(_ plan: CollectionPlan, except readBack: Set<SnapshotName>) -> Set<SnapshotName> {
+        let library = owner.library.snapshots
+        let retired = plan.scan.peers.values.filter { plan.retired.contains($0.id) && $0.id != peer }
+        return Set(
+            retired.flatMap { other in
+                other.snapshots.map(\.name).filter { !readBack.contains($0) && library.flaw(of: $0, of: other.id) != nil }
+            })
     }
 
     private func plan(_ scan: ContainerScan, readBack snapshots: [FoundSnapshot]) throws -> CollectionPlan {

@@ -5,14 +5,15 @@ import LogSyncStore
 
 /// The transactions that this store has and the folder holds neither in log files nor in snapshots.
 ///
-/// A file that is damaged or not all here holds nothing, where it is looked into; the others count by their names.
+/// A file that is damaged or not all here holds nothing, where it is looked into, nor does one of which a large value is in
+/// no folder; the others count by their names.
 struct MissingTransactions {
     /// Which files are looked into.
     enum Depth {
         case none
         /// Log files of these peers.
         case logs(of: [PeerID: LogDepth])
-        /// Log files and snapshots of all peers, from end to end.
+        /// Log files and snapshots of all peers, from end to end, and the blobs that they name.
         case everything
     }
 
@@ -40,6 +41,7 @@ struct MissingTransactions {
         self.owner = owner
         self.scan = scan
         self.depth = depth
+        if case .everything = depth { owner.library.blobs.update(scan, forgetsDoubts: true) }
     }
 
     /// Whether transactions are missing that no peer would write again: those of retired peers, the former selves of
@@ -62,32 +64,28 @@ struct MissingTransactions {
             let covered = snapshots.map { $0.vector[id] }.max() ?? 0
             return id != owner.peer && ids?.contains(id) ?? true && sequence > covered ? (id, sequence, covered) : nil
         }
-        let lines = try beyond.isEmpty ? [:] : reachOfLines()
+        let lines = try beyond.isEmpty ? [:] : filesOfLines()
         return try beyond.sorted { $0.0 < $1.0 }.compactMap { id, sequence, covered in
-            let missing =
-                if let reach = lines[id] { reach < sequence ? [reach + 1...sequence] : [] } else {
-                    LogFileSet(try logs(of: id, beyond: covered).map(\.name)).missing(upTo: sequence)
-                }
-            let count = missing.beyond(covered).reduce(UInt64(0)) { $0 + UInt64($1.count) }
+            let (files, offset) = try lines[id] ?? (logs(of: id, beyond: covered).map(\.name), 0)
+            let missing = LogFileSet(files).missing(upTo: offset + sequence).beyond(offset + covered)
+            let count = missing.reduce(UInt64(0)) { $0 + UInt64($1.count) }
             return count == 0 ? nil : Count(id: id, transactions: count)
         }
     }
 
-    /// How far the log files in the folder reach on each line of forked histories that were imported here: by names alone
-    /// the files of two lines cannot be told apart.
-    private func reachOfLines() throws -> [PeerID: UInt64] {
-        let vector = try store.vector()
-        var reach: [PeerID: UInt64] = [:]
-        let families = Dictionary(grouping: try store.branches(), by: \.origin)
-        for (origin, branches) in families where origin != owner.peer {
-            let files = try logs(of: origin, beyond: 0)
-            let ends = files.compactMap { file in
-                owner.library.logs.end(of: file.name, of: origin).map { (sequence: file.name.last, mark: $0.mark) }
+    /// The log files that lead to each line of forked histories that were imported here, and how far the sequences of the
+    /// line lie behind those in the files: by names alone the files of two lines cannot be told apart.
+    private func filesOfLines() throws -> [PeerID: (files: [LogFileName], offset: UInt64)] {
+        var lines: [PeerID: (files: [LogFileName], offset: UInt64)] = [:]
+        for origin in Set(try store.branches().map(\.origin)) where origin != owner.peer {
+            let found = try logs(of: origin, beyond: 0).compactMap { file in
+                owner.library.logs.end(of: file.name, of: origin).map { (name: file.name, mark: $0.mark) }
             }
-            let found = try store.reach(of: origin, ends)
-            for id in branches.map(\.id) + [origin] where vector[id] > 0 { reach[id] = found[id] ?? 0 }
+            for line in try store.lines(of: origin, found.map { (sequence: $0.name.last, mark: $0.mark) }) {
+                lines[line.id] = (line.files.map { found[$0].name }, line.offset)
+            }
         }
-        return reach
+        return lines
     }
 
     // MARK: Looking into files
@@ -109,13 +107,23 @@ struct MissingTransactions {
             }
         case .everything:
             try files.filter {
-                try $0.name.last <= covered || !logs.isUnreadable($0, of: id, readsAll: true, orRefused: true)
+                try $0.name.last <= covered
+                    || !logs.isUnreadable($0, of: id, readsAll: true, orRefused: true)
+                        && haveAll(owner.library.blobIndex.blobs(of: $0, id))
             }
         }
+    }
+
+    /// Whether every blob that a file names is in some folder.
+    ///
+    /// - Parameter named: nil where that cannot be read by this logsync; it counts as the file does.
+    private func haveAll(_ named: [BlobID]?) throws -> Bool {
+        try named?.allSatisfy { try owner.library.blobs.obstacle($0) == nil } ?? true
     }
 
     private func isReadable(_ snapshot: FoundSnapshot) throws -> Bool {
         guard case .everything = depth else { return true }
         return try owner.library.snapshots.isIntact(snapshot.name, of: snapshot.peer)
+            && haveAll(owner.library.blobIndex.blobs(of: snapshot.file, snapshot.peer))
     }
 }

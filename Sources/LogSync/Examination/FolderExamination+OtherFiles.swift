@@ -4,22 +4,15 @@ import LogSyncModel
 import LogSyncStore
 
 extension FolderExamination {
-    /// What gives back what a file of a peer held: its owner, or where that is no more, a store that has imported it.
-    ///
-    /// - Parameter waits: whether it may still be on its way.
-    func remedy(_ peer: PeerID, waits: Bool = false) -> String {
-        let rebuild = "logsync rebuild on a store that has imported it, whose snapshot has all of it"
-        let way = waits ? "wait for the sync engine; if it stays so, " : ""
-        guard !retired.contains(peer) else { return "\(way)run \(rebuild)" }
-        let sync = "run logsync sync on the store of \(names[peer].name), which writes it again"
-        return "\(way)\(sync); where that is no more, \(rebuild)"
+    /// Reads a peer's snapshots, which no import reads from end to end.
+    func snapshots(_ peer: PeerScan) -> [Finding] {
+        peer.snapshots.compactMap {
+            harm($0.name, of: peer.id, isDispensable: peer.mostThatHolds($0.name).map(collected.includes) ?? false)
+        }
     }
 
-    /// Reads a peer's snapshots, which no import reads from end to end.
-    func snapshots(_ peer: PeerScan) -> [Finding] { peer.snapshots.compactMap { harm($0.name, of: peer.id) } }
-
     /// It is read block by block, each of which has its own hash, so that what is no snapshot is not read to its end.
-    private func harm(_ snapshot: SnapshotName, of peer: PeerID) -> Finding? {
+    private func harm(_ snapshot: SnapshotName, of peer: PeerID, isDispensable: Bool = false) -> Finding? {
         let name = names[peer].name
         let place = folder.peer(peer)
         var why = "its bytes do not have the hash that its name says"
@@ -30,17 +23,17 @@ extension FolderExamination {
         } catch LogFileError.newerFormat {
             return nil
         } catch LogFileError.incomplete {
-            return Finding(
-                "incomplete-file", .trouble, "a snapshot of \(name) is not all here", at: place.path(snapshot),
-                why: "it does not end as a snapshot does", help: remedy(peer, waits: true))
+            return unsound(
+                "incomplete-file", "a snapshot of \(name) is not all here", at: place.path(snapshot),
+                why: "it does not end as a snapshot does", of: peer, waits: true, isDispensable: isDispensable)
         } catch let error as LogFileError {
             if case .damaged(let what, _) = error { why = what }
         } catch {
             return Self.unavailable(LogSyncError(wrapping: error, at: place.path), at: place.path)
         }
-        return Finding(
-            "damaged-file", .damage, "a snapshot of \(name) is damaged", at: place.path(snapshot),
-            why: why, help: remedy(peer))
+        return unsound(
+            "damaged-file", "a snapshot of \(name) is damaged", at: place.path(snapshot), why: why, of: peer, waits: false,
+            isDispensable: isDispensable)
     }
 
     /// Snapshots of right hashes that `clone` passes over, because they do not add up or the folder itself contradicts them.
@@ -54,6 +47,12 @@ extension FolderExamination {
             let doubt = isIntact ? try? doubts.doubt(about: snapshot) : "its rows do not add up to what it says"
             guard let doubt else { return nil }
             let name = names[snapshot.peer].name
+            guard snapshot.manifest.knows(Array(branches)) else {
+                return Finding(
+                    "doubtful-snapshot", .note, "a snapshot of \(name) is from before a fork was found",
+                    at: folder.peer(snapshot.peer).path(snapshot.name),
+                    why: "it has one of two histories; who joins it takes the other from the log files or another snapshot")
+            }
             return Finding(
                 "doubtful-snapshot", .trouble, "a snapshot of \(name) is not believed",
                 at: folder.peer(snapshot.peer).path(snapshot.name), why: doubt,

@@ -12,8 +12,12 @@ struct FolderExamination {
     var names = PeerNames(names: [:])
     /// Peers that take no part any more, of which nothing is expected.
     var retired: Set<PeerID> = []
+    /// The branches of forked histories that are known: as peers they have no folders.
+    var branches: Set<Branch> = []
     /// What some peer says that it has imported.
     var imported = VersionVector()
+    /// Up to which sequence of each peer a whole snapshot stands for its log files.
+    var collected = VersionVector()
     /// Who shows what. Without a store it is not known what renames and retirements make of that, and no column counts as shown.
     var shown = ShownColumns()
 
@@ -55,16 +59,17 @@ struct FolderExamination {
         var findings = examination.strange(scan.strange)
         findings += scan.failures.map(examination.failure)
         findings += examination.copies() + examination.fileSystem()
-        let collected = examination.collected(library.snapshots, scan)
+        examination.branches.formUnion(library.snapshots.found(scan).flatMap(\.manifest.branches))
+        examination.collected = examination.collected(library.snapshots, scan)
         for peer in scan.peers.values {
             if let receipt = peer.receipt.value { examination.imported.formUnion(receipt.content.imported) }
         }
         for peer in scan.peers.values.sorted(by: { $0.id < $1.id }) {
-            findings += examination.documents(peer) + examination.files(peer, library, collected)
+            findings += examination.documents(peer) + examination.logFiles(peer, library)
             findings += examination.snapshots(peer)
             findings += examination.silence(peer) + examination.complaints(peer, scan) + examination.schemas(peer)
         }
-        findings += examination.doubtfulSnapshots(scan, library) + examination.blobs(scan, library, collected)
+        findings += examination.doubtfulSnapshots(scan, library) + examination.blobs(scan, library)
         findings += examination.absentPeers(scan, library)
         return findings
     }
@@ -73,8 +78,9 @@ struct FolderExamination {
 
     /// Peers of which others have imported transactions, and whose folder is gone: who comes now waits for what it held.
     private func absentPeers(_ scan: ContainerScan, _ library: ContentLibrary) -> [Finding] {
+        let branches = Set(branches.map(\.id))
         let imported = imported.sequences.filter { id, sequence in
-            scan.peers[id] == nil && !retired.contains(id) && sequence > 0
+            scan.peers[id] == nil && !retired.contains(id) && !branches.contains(id) && sequence > 0
         }
         guard !imported.isEmpty else { return [] }
         var covered = VersionVector()
@@ -204,7 +210,7 @@ struct FolderExamination {
         }
     }
 
-    private func failure(_ error: LogSyncError) -> Finding {
+    func failure(_ error: LogSyncError) -> Finding {
         Finding(
             "unreadable", .trouble, "something could not be read", at: folder.path, why: error.message, help: error.help
         )
@@ -264,7 +270,7 @@ struct FolderExamination {
     }
 
     /// A file that is here, and that this user may not read.
-    private func closed(_ path: String, _ what: String) -> Finding? {
+    func closed(_ path: String, _ what: String) -> Finding? {
         do throws(FileSystemError) {
             _ = try folder.fileSystem.open(path)
             return nil
@@ -274,63 +280,6 @@ struct FolderExamination {
             return Finding(
                 "unreadable", .trouble, "\(what) may not be read", at: path, why: explained.message,
                 help: explained.help)
-        }
-    }
-
-    private func files(_ peer: PeerScan, _ library: ContentLibrary, _ collected: VersionVector) -> [Finding] {
-        var findings: [Finding] = []
-        var sound: [LogFileName] = []
-        let name = names[peer.id].name
-        for file in peer.logs {
-            let path = folder.peer(peer.id).path(file.name)
-            do {
-                switch try library.logs.examine(file, of: peer.id) {
-                case .sound: sound.append(file.name)
-                case .incomplete(let why):
-                    if let closed = closed(path, "a log file of \(name)") {
-                        findings.append(closed)
-                        continue
-                    }
-                    findings.append(
-                        Finding(
-                            "incomplete-file", .trouble, "a log file of \(name) is not all here", at: path, why: why,
-                            help: remedy(peer.id, waits: true)))
-                case .damaged(let why):
-                    findings.append(
-                        Finding(
-                            "damaged-file", .damage, "a log file of \(name) is damaged", at: path, why: why,
-                            help: remedy(peer.id)))
-                case .newerFormat(let why):
-                    findings.append(
-                        Finding(
-                            "newer-format", .trouble, "a newer logsync wrote this", at: path, why: why,
-                            help: "install a newer logsync on this machine"))
-                case .tooLarge(let why):
-                    findings.append(
-                        Finding(
-                            "held-too-large", .trouble, "a log file of \(name) comes to more than it should", at: path,
-                            why: why, help: "ask \(name) what it is; logsync peers accept-size STORE \(name) lets it in"
-                        ))
-                }
-            } catch {
-                findings.append(failure(LogSyncError(wrapping: error, at: path)))
-            }
-        }
-        return findings + gaps(peer, LogFileSet(sound), collected)
-    }
-
-    private func gaps(_ peer: PeerScan, _ files: LogFileSet, _ collected: VersionVector) -> [Finding] {
-        // Where the folder was rolled back, others know more than the peer's own receipt.
-        let reach = max(files.reach, peer.said?.published ?? 0, imported[peer.id])
-        let name = names[peer.id].name
-        let missing = files.missing(upTo: reach).beyond(collected[peer.id])
-        return missing.map { range in
-            let which = range.count == 1 ? "\(range.lowerBound)" : "\(range.lowerBound) to \(range.upperBound)"
-            return Finding(
-                "gap", .trouble, "transactions \(which) of \(name) are in no sound file",
-                at: folder.peer(peer.id).path(of: LogFileName.self),
-                why: "they have not arrived, or were removed or damaged; what depends on them waits",
-                help: remedy(peer.id, waits: true))
         }
     }
 

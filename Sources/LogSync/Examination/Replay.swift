@@ -297,6 +297,8 @@ struct Replay {
             }
             let now = try replica.store.vector()
             transactions += now.sequences.reduce(0) { $0 + Int(clamping: $1.value - min(vector[$1.key], $1.value)) }
+            // What was held for what the snapshot has, its branches too, is looked at again.
+            try planAnew()
             return true
         }
         return false

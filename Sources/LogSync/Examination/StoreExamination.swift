@@ -46,6 +46,7 @@ struct StoreExamination {
         // Without names and retirements there is less to say, and nothing wrong.
         if let names = try? store.names() { examination.names = names }
         if let retired = try? store.store.retiredPeers() { examination.retired = retired }
+        if let branches = try? store.store.branches() { examination.branches = Set(branches) }
         if let shown = try? scan.map(store.coverage.shownColumns) { examination.shown = shown }
         return examination
     }

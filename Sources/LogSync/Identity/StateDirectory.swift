@@ -130,6 +130,12 @@ struct StateDirectory: Equatable {
             return nil
         } catch {
             try checkReadable(path)
+            var isDirectory: ObjCBool = false
+            if FileManager.default.fileExists(atPath: path, isDirectory: &isDirectory), isDirectory.boolValue {
+                throw LogSyncError(
+                    .ioError, "the state file \(path) could not be read: a directory is in its place; nothing was changed",
+                    help: "Move it away, which nothing reads, and run the command again")
+            }
             throw LogSyncError(
                 .ioError,
                 "the state file \(path) could not be read: \(error.localizedDescription); nothing was changed",

@@ -50,7 +50,9 @@ final class StoreIdentity {
         func succession(_ kind: StoreStatus.IdentityTrouble.Kind, _ detail: String) -> Succession {
             Succession(kind: kind, detail: detail, restsOnFolder: evidence.restsOnFolder)
         }
-        switch evidence.verdict {
+        let verdict = evidence.verdict
+        if let receipt = evidence.forgottenReceipt { own(receipt) }
+        switch verdict {
         case .same:
             try remember(evidence.folder)
         case .doubted(let ahead):

@@ -44,6 +44,7 @@ extension ReplicatedStore {
         let sentence =
             "\(succession.detail): it goes on as the new peer \(successor) (\(name)), which succeeds \(former)"
         logger.warning("\(place.path): \(sentence)", metadata: ["peer": "\(former)"])
+        let retiring = succession.kind == .restored ? try selvesHere() : []
         // Before the store changes, so that a process killed in between leaves a store that is at home here.
         try stateDirectory.save(
             StateFile(
@@ -51,8 +52,15 @@ extension ReplicatedStore {
                 machine: configuration.machineID,
                 trouble: StoreStatus.IdentityTrouble(kind: succession.kind, time: configuration.now, detail: sentence),
                 believedFolder: succession.restsOnFolder ? configuration.clock.now() : nil))
-        try store.becomeSuccessor(successor, name: name, retiresFormer: succession.kind == .restored)
+        try store.becomeSuccessor(successor, name: name, retiring: retiring)
         try refresh()
         try identity.takeUp()
+    }
+
+    /// The peers that a store at this path was, as far as this machine knows: a backup may be restored again and again, and
+    /// knows of none that came of it before.
+    private func selvesHere() throws -> Set<PeerID> {
+        let here = try stateDirectory.all(at: place.path).filter { $0.content == registration.content }
+        return Set(here.filter { $0.hasLeft != true }.map(\.peer)).union([peer])
     }
 }

@@ -184,7 +184,7 @@ extension Inbox {
             guard sequence > vector[id] else { return false }
             if id == peer { return true }
             switch plan.obstacle(of: id) {
-            case .none: return try isOld(snapshot) || hasNoFilesToCome(id, sequence, scan)
+            case .none: return try plan.waits(for: id) || isOld(snapshot) || hasNoFilesToCome(id, sequence, scan)
             case .some(let reason):
                 return [.gap, .incomplete, .damaged, .newerFormat, .missingBlob, .refused].contains(reason)
             }
@@ -258,4 +258,7 @@ extension ImportPlan {
     fileprivate func obstacle(of peer: PeerID) -> HeldItem.Reason? {
         held.first { $0.dot.peer == peer }?.reason
     }
+
+    /// Whether a transaction that is here waits for one of a peer's.
+    fileprivate func waits(for peer: PeerID) -> Bool { held.contains { $0.waitsFor?.peer == peer } }
 }

@@ -1,4 +1,5 @@
 import LogSyncContainer
+import LogSyncFormat
 import LogSyncModel
 
 /// Which peers take part, as far as their folders say.
@@ -18,6 +19,14 @@ extension PeerScan {
     var hasSpoken: Bool {
         if case .missing = receipt { return hasPublished }
         return true
+    }
+
+    /// The most that a snapshot of this peer may stand for, which cannot be read itself; nil where that is not known.
+    func mostThatHolds(_ snapshot: SnapshotName) -> VersionVector? {
+        guard let said = receipt.value?.content, said.published >= snapshot.sequence else { return nil }
+        var vector = said.imported
+        vector[id] = max(vector[id], said.published)
+        return vector
     }
 
     /// Whether this is the folder of a seed: no store writes there, so none will ever acknowledge anything.

@@ -89,26 +89,40 @@ extension Store {
     /// Undoes what was adopted of a manifest's branches before one that cannot be.
     private struct UnknownBranch: Error {}
 
-    /// How far log files reach on each line of a forked history.
+    /// A line of a forked history.
+    package struct Line {
+        /// The id under which its transactions are known here.
+        package var id: PeerID
+        /// How far its sequences lie behind those in the files.
+        package var offset: UInt64
+        /// Which files lead to it: what is in them is on it, or on what it branches off.
+        package var files: [Int] = []
+    }
+
+    /// Which log files lead to which line of a forked history.
     ///
     /// - Parameter ends: the last transactions of files in the folder of `origin`.
-    /// - Returns: the highest sequence by the id under which a line's transactions are known here, for lines that have any.
-    package func reach(
-        of origin: PeerID, _ ends: [(sequence: UInt64, mark: ChainMark)]
-    ) throws -> [PeerID: UInt64] {
+    package func lines(of origin: PeerID, _ ends: [(sequence: UInt64, mark: ChainMark)]) throws -> [Line] {
         try database.read { store in
             let peers = store.peers
-            guard let number = peers[origin]?.number else { return [:] }
-            var reach: [PeerID: UInt64] = [:]
-            for line in peers.branches.family(of: number) ?? [number] {
-                let offset = peers.branches.offset(of: line)
-                guard let entry = peers.entries[line] else { continue }
-                for end in ends where end.sequence > offset && end.sequence - offset <= entry.sequence {
-                    let known = try peers.mark(of: entry, end.sequence - offset, on: store.connection)
-                    if known == end.mark { reach[entry.id] = max(reach[entry.id] ?? 0, end.sequence - offset) }
+            guard let number = peers[origin]?.number else { return [] }
+            return try (peers.branches.family(of: number) ?? [number]).compactMap { number in
+                guard let entry = peers.entries[number] else { return nil }
+                var line = Line(id: entry.id, offset: peers.branches.offset(of: number))
+                let path = [(number, entry.sequence)] + peers.branches.ancestors(of: number)
+                for (index, end) in ends.enumerated() {
+                    // A transaction of which nobody said what it is counts by its place.
+                    let isOnPath = try path.contains { number, last in
+                        let offset = peers.branches.offset(of: number)
+                        guard let entry = peers.entries[number], end.sequence > offset, end.sequence - offset <= last
+                        else { return false }
+                        let known = try peers.mark(of: entry, end.sequence - offset, on: store.connection)
+                        return known ?? end.mark == end.mark
+                    }
+                    if isOnPath { line.files.append(index) }
                 }
+                return line
             }
-            return reach
         }
     }
 

@@ -174,9 +174,9 @@ package final class Store: Sendable {
     /// From now on this store is another peer, which succeeds the present one. What it had recorded and not published
     /// stays in the outbox under the former peer's name.
     ///
-    /// - Parameter retiresFormer: whether the former peer is no more; not so where this is a copy of a store that may
-    ///   live on.
-    package func becomeSuccessor(_ peer: PeerID, name: String, retiresFormer: Bool = true) throws {
+    /// - Parameter retiring: the peers that are no more: the former, unless this is a copy of a store that may live on, and
+    ///   those that the store had been in between where this is an older state of it.
+    package func becomeSuccessor(_ peer: PeerID, name: String, retiring: Set<PeerID>) throws {
         try database.write { store in
             let former = store.ownID
             let succeeds = try store.facts.text("succeeds").map { "\($0),\(former)" } ?? former.description
@@ -196,7 +196,7 @@ package final class Store: Sendable {
             try store.connection.run("UPDATE logsync_peer SET declared = 0")
             try store.reloadPeers()
             try Settings(store).set("peer", peer.description, name)
-            if retiresFormer { try Settings(store).set("retired", former.description, "1") }
+            for gone in retiring.sorted() { try Settings(store).set("retired", gone.description, "1") }
         }
     }
 

@@ -104,6 +104,7 @@ extension Founder {
         if let compared {
             examination.names = try compared.names()
             examination.retired = try compared.store.retiredPeers()
+            examination.branches = Set(try compared.store.branches())
             examination.shown = try compared.coverage.shownColumns(scan)
         }
         report.findings += examination.findings {

@@ -89,7 +89,7 @@ struct Leave: AsyncParsableCommand {
         if !dryRun {
             lines.append(
                 "To take part again, make a new store with logsync clone: logsync init would add rows without a key of their "
-                    + "own a second time where they were changed since; its --dry-run counts them.")
+                    + "own a second time where they were written or changed since; its --dry-run counts them.")
         }
         return lines.map(Terminal.printable)
     }
