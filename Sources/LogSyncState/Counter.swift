@@ -43,6 +43,22 @@ package enum Counter {
         return difference.isFinite ? .real(difference) : nil
     }
 
+    /// Whether a step says what was written: what it makes of the value before, and of the counter as a whole, is that, but
+    /// for rounding. It is not where the amounts differ so much in size that floating point loses the smaller one.
+    ///
+    /// - Parameters:
+    ///   - amount: the step, from `old` to `new`.
+    ///   - sum: the counter with the step in it.
+    package static func tells(_ amount: Value, from old: Value, to new: Value, sum: Value) -> Bool {
+        guard let step = number(amount), let new = number(new), let sum = number(sum),
+            let stepped = add(old, amount).flatMap(number)
+        else { return false }
+        return abs(stepped - new) <= rounding * abs(new) && abs(sum - new) <= rounding * max(abs(step), abs(new))
+    }
+
+    /// What many small additions may come to, and nobody's amounts differ by.
+    private static let rounding = 0x1p-30
+
     private static func number(_ value: Value) -> Double? {
         switch value {
         case .integer(let integer): Double(integer)

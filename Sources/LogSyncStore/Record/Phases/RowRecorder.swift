@@ -344,13 +344,29 @@ struct RowRecorder {
             let own = cell.additions.first {
                 $0.basePeer == base.peer && $0.baseSequence == base.sequence && $0.peer == store.own
             }
-            guard let cumulative = own.map({ Counter.add($0.cumulative, amount) }) ?? amount else { return false }
+            // One that does not come to what was written is recorded as a value.
+            guard let cumulative = own.map({ Counter.add($0.cumulative, amount) }) ?? amount,
+                let sum = sum(cell, base, cumulative, at: position),
+                Counter.tells(amount, from: shown, to: row[position], sum: sum)
+            else { return false }
             if !Counter.isZero(amount) {
                 counted.append(CountedCell(position: position, base: base, former: own, cumulative: cumulative))
             }
             return true
         }
         return counted
+    }
+
+    /// What a counter shows when this peer has added so much to a base.
+    private func sum(_ cell: CellState, _ base: Stamp, _ cumulative: Value, at position: Int) -> Value? {
+        var counted = cell
+        counted.additions.removeAll {
+            $0.basePeer == base.peer && $0.baseSequence == base.sequence && $0.peer == store.own
+        }
+        counted.additions.append(
+            Addition(
+                basePeer: base.peer, baseSequence: base.sequence, peer: store.own, stamp: base, cumulative: cumulative))
+        return store.shown(counted, table.name, table.columns[position].name)
     }
 
     /// Puts additions into the record, and gives the cells that say so.
