@@ -27,11 +27,13 @@ extension SchemaReconciliation {
         var isMost: Bool { same > 0 && same * 2 > records }
     }
 
-    /// - Parameter countsWritten: whether records of rows that were written since count as well. That they differ says
-    ///   nothing; that they agree does.
+    /// - Parameters:
+    ///   - countsWritten: whether records of rows that were written since count as well. That they differ says nothing; that
+    ///     they agree does.
+    ///   - countsConverted: whether a value counts that is the same as another type, as where a migration changes a column's.
     func agreement(
         of column: KnownColumn, with name: String, in table: TrackedTable, _ schema: TableSchema,
-        countsWritten: Bool = false
+        countsWritten: Bool = false, countsConverted: Bool = false
     ) throws -> Agreement {
         var former: [UInt32: Int] = [:]
         let none = UInt32(truncatingIfNeeded: table.valueDigest.of(.null))
@@ -58,9 +60,12 @@ extension SchemaReconciliation {
             agreement.isEmpty = false
             guard !statement.isNull(0) else { continue }
             agreement.rows += 1
-            let digest = UInt32(truncatingIfNeeded: statement.digest(0, by: table.valueDigest))
-            guard let left = former[digest], left > 0 else { continue }
-            former[digest] = left - 1
+            var digests = [UInt32(truncatingIfNeeded: statement.digest(0, by: table.valueDigest))]
+            if countsConverted {
+                digests += statement.value(0).otherTypes.map { UInt32(truncatingIfNeeded: table.valueDigest.of($0)) }
+            }
+            guard let digest = digests.first(where: { former[$0] ?? 0 > 0 }) else { continue }
+            former[digest, default: 0] -= 1
             agreement.same += 1
             found.insert(digest)
         }

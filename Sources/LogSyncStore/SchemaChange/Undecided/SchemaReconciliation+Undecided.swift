@@ -46,15 +46,18 @@ extension SchemaReconciliation {
             let logName = table.columnNames[Int(column.id)]
             let toldBearer = try Renames(connection).told(bearer.name, in: table.name) ?? logName
             for (index, (offset, new)) in added.enumerated()
-            where new.declaredType == column.type && bearer.declaredType == column.type {
+            where new.declaredType == column.type {
+                // A rebuild may change a column's type as well.
+                let isRetyped = bearer.declaredType != column.type
                 // ALTER TABLE adds columns after all others: one that has taken a name comes after the one that had it.
-                guard isRebuilt || offset < place else { continue }
+                guard isRebuilt || offset < place && !isRetyped else { continue }
                 let told = try Renames(connection).told(new.name, in: table.name)
                 guard told == nil || told == logName && toldBearer != logName else { continue }
                 let moved =
                     try holdsValues(new, schema)
                     ? agreement(of: column, with: new.name, in: table, schema, countsWritten: true) : Agreement()
-                let stayed = try agreement(of: column, with: bearer.name, in: table, schema, countsWritten: true)
+                let stayed = try agreement(
+                    of: column, with: bearer.name, in: table, schema, countsWritten: true, countsConverted: isRetyped)
                 // Where no value tells, one that has left its place to a new one may be that.
                 let isLeft =
                     isRebuilt && moved.same + stayed.same == 0
