@@ -160,7 +160,7 @@ final class TestPeer {
     ) throws -> Bool {
         let recording = recording ?? EmbeddedRecording(configuration)
         let attributes = try FileManager.default.attributesOfItem(atPath: path)
-        let expected = EmbeddedRecording.Expected(
+        let expected = ExpectedStore(
             peer: try store.registration().peer, path: path,
             inode: try #require(attributes[.systemFileNumber] as? UInt64), sequence: 0, chain: nil)
         let before = try store.vector()

@@ -1,4 +1,5 @@
 import Foundation
+import GRDB
 import LogSyncModel
 import LogSync
 import Testing
@@ -146,6 +147,38 @@ struct IdentityTests {
         #expect(try a.ids() == ["after 1", "after 2", "after 3", "one"])
         let retired = try await b.status().peers.filter(\.retired).map(\.id)
         #expect(try Set(retired) == selves.subtracting([await a.peer()]))
+    }
+
+    @Test("A backup that SQLite restores in place, while a sync waits for the write lock, is no other history of the peer")
+    func restoredInPlace() async throws {
+        let peer = try await a.peer()
+        try a.insert("in the backup")
+        let backup = try DatabaseQueue(path: world.root + "/backup.db")
+        let database = try a.database()
+        try database.backup(to: backup)
+        for id in ["later", "later still"] {
+            try a.insert(id)
+            try await a.sync()
+        }
+        try a.insert("undone")
+        let a = a
+        var syncing: Task<SyncResult, any Error>?
+        var step = 0
+        try backup.backup(to: database, pagesPerStep: 1) { _ in
+            // The whole of it is one transaction.
+            if step == 1 { syncing = Task.detached { try await a.sync() } }
+            step += 1
+            usleep(20_000)
+        }
+        try #require(step > 20, "a sync comes as far as the write lock meanwhile")
+        _ = try await syncing?.value
+        let status = try await a.status()
+        #expect(status.peer.id != peer && status.identity?.kind == .restored)
+        try await settle(a, b)
+        #expect(try await b.status().vector.sequences.count == 3, "there is no branch")
+        #expect(try b.ids() == ["in the backup", "later", "later still", "one"])
+        #expect(try a.ids() == b.ids())
+        #expect(try await b.status().digest == a.status().digest)
     }
 
     @Test("A state directory alone that goes back to an older state changes nothing")

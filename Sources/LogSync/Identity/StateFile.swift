@@ -1,6 +1,7 @@
 import Foundation
 import LogSyncFormat
 import LogSyncModel
+import LogSyncStore
 
 /// What this machine keeps of one of its peers outside the database, so that a copied or restored database is told from the
 /// one that logsync left.
@@ -41,4 +42,13 @@ struct StateFile: Equatable, Codable {
     static let currentFormat = 1
     /// As many runs may pass before another process's receipt could be taken for one of ours come back.
     static let maximumNonces = 32
+}
+
+extension StateFile {
+    /// What a transaction has to find that goes by this file.
+    var expected: ExpectedStore {
+        ExpectedStore(
+            peer: peer, path: path, inode: inode, sequence: sequence,
+            chain: Hex.decode(chain).flatMap { ChainHash(bytes: $0) })
+    }
 }

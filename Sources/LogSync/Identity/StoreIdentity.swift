@@ -14,7 +14,9 @@ final class StoreIdentity {
     let store: Store
     let peer: PeerID
     /// The state file as it was last read or written; nil until the identity is settled.
-    private(set) var state: StateFile?
+    private(set) var state: StateFile? {
+        didSet { store.expect(state?.expected) }
+    }
     /// Of the state file as it was then; nil where there is none, and ``state`` is what this process knows all the same.
     private var version: StateDirectory.Version?
     /// Whether the state file was lost while this process went by it, and the folder has not been asked since.
@@ -33,6 +35,7 @@ final class StoreIdentity {
         self.owner = owner
         store = owner.store
         peer = owner.peer
+        store.expect(nil)
     }
 
     // MARK: Settling

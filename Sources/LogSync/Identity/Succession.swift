@@ -52,6 +52,7 @@ extension ReplicatedStore {
                 machine: configuration.machineID,
                 trouble: StoreStatus.IdentityTrouble(kind: succession.kind, time: configuration.now, detail: sentence),
                 believedFolder: succession.restsOnFolder ? configuration.clock.now() : nil))
+        store.expect(nil)
         try store.becomeSuccessor(successor, name: name, retiring: retiring)
         try refresh()
         try identity.takeUp()

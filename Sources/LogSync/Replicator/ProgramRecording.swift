@@ -18,14 +18,14 @@ final class ProgramRecording: Sendable {
     }
 
     private struct Expectation {
-        var store: EmbeddedRecording.Expected
+        var store: ExpectedStore
         var directory: StateDirectory
         /// The state file that says so.
         var file: FileMark?
         /// Its path.
         var path: String
 
-        init(_ store: EmbeddedRecording.Expected, _ directory: StateDirectory, _ file: FileMark?) {
+        init(_ store: ExpectedStore, _ directory: StateDirectory, _ file: FileMark?) {
             (self.store, self.directory, self.file) = (store, directory, file)
             path = directory.path(of: store.peer)
         }
@@ -49,14 +49,8 @@ final class ProgramRecording: Sendable {
             case .unknown, .unfounded: guard settles else { return }
             case .expected: break
             }
-            $0 = .expected(Expectation(Self.store(file), directory, mark))
+            $0 = .expected(Expectation(file.expected, directory, mark))
         }
-    }
-
-    private static func store(_ file: StateFile) -> EmbeddedRecording.Expected {
-        EmbeddedRecording.Expected(
-            peer: file.peer, path: file.path, inode: file.inode, sequence: file.sequence,
-            chain: Hex.decode(file.chain).flatMap { ChainHash(bytes: $0) })
     }
 
     /// The peer that the store is expected to be; nil where that is not known.
@@ -71,7 +65,7 @@ final class ProgramRecording: Sendable {
     /// What is expected of the store that is written; nil where it is none.
     ///
     /// - Throws: `locked` where that is not known.
-    private func expected() throws -> EmbeddedRecording.Expected? {
+    private func expected() throws -> ExpectedStore? {
         let expectation: Expectation
         switch state.withLock({ $0 }) {
         case .unfounded: return nil
@@ -87,7 +81,7 @@ final class ProgramRecording: Sendable {
         guard mark != expectation.file, let file = try? expectation.directory.load(peer),
             file.inode == expectation.store.inode
         else { return expectation.store }
-        let now = Self.store(file)
+        let now = file.expected
         state.withLock {
             guard case .expected(let latest) = $0, latest.store.peer == peer, latest.file == expectation.file else {
                 return

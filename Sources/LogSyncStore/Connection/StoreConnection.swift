@@ -32,6 +32,8 @@ final class StoreConnection: Sendable {
         var isUnsynchronized = false
         /// How often it was opened.
         var openings: Int64 = 1
+        /// What a transaction that writes has to find; nil where that is not known.
+        var expected: ExpectedStore?
         /// What the files were when the connection was let go of; nil while it is open.
         var rest: RestingFiles?
 
@@ -213,6 +215,12 @@ final class StoreConnection: Sendable {
 
     // MARK: Transactions
 
+    func expect(_ expected: ExpectedStore?) {
+        box.lock.lock()
+        defer { box.lock.unlock() }
+        box.expected = expected
+    }
+
     /// Runs `body` without a transaction, the main schema's triggers off.
     func withConnection<Result>(_ body: (Connection) throws -> Result) throws -> Result {
         box.lock.lock()
@@ -268,6 +276,7 @@ final class StoreConnection: Sendable {
             do {
                 try checkFiles(connection)
                 let store = try currentSession(connection)
+                if let expected = box.expected, !expected.isThere(store) { throw UnexpectedStore() }
                 let before = connection.totalChanges
                 let result = try body(store, start)
                 try store.keepSettledHistory()

@@ -329,9 +329,19 @@ extension SchemaReconciliation {
         if try isAsMany && isSamePlace && isSingleStatement(on: table) { return true }
         let found = try agreement(of: column, with: name, in: table, schema)
         if isAsMany && isSamePlace && (found.isEmpty || found.records == 0) { return true }
+        if try isAsMany && isSamePlace && saysTooLittle(found, of: column, and: name, in: table, schema) { return true }
         // ALTER TABLE gives a new column its default in all rows, which a column that was dropped may have held as well.
         let isDefault = found.distinct < 2 && schema.column(name)?.defaultSQL != nil
         return found.same > 0 && found.same * 2 >= min(found.rows, found.records)
             && (isAsMany && isSamePlace || !isDefault)
+    }
+
+    /// Whether a rebuilt table has something else in a column than so few records say of another that programs may have
+    /// written all of them since.
+    func saysTooLittle(
+        _ found: Agreement, of column: KnownColumn, and name: String, in table: TrackedTable, _ schema: TableSchema
+    ) throws -> Bool {
+        guard found.same == 0, found.records < Self.few, let new = schema.column(name) else { return false }
+        return try !isKey(column, of: table) && !Capture.isInstalled(table, on: connection) && holdsValues(new, schema)
     }
 }

@@ -27,21 +27,6 @@ package final class EmbeddedRecording: @unchecked Sendable {
 
     package init(_ configuration: StoreConfiguration) { self.configuration = configuration }
 
-    /// Which store it has to be that the program's connection is open on.
-    package struct Expected: Sendable {
-        package var peer: PeerID
-        package var path: String
-        package var inode: UInt64
-        /// How far that peer is known to have recorded, and the chain hash there.
-        package var sequence: UInt64
-        package var chain: ChainHash?
-
-        package init(peer: PeerID, path: String, inode: UInt64, sequence: UInt64, chain: ChainHash?) {
-            (self.peer, self.path, self.inode) = (peer, path, inode)
-            (self.sequence, self.chain) = (sequence, chain)
-        }
-    }
-
     /// Runs `updates` within a transaction of the program's, and records what it changed as one transaction; what was captured
     /// before it is recorded apart.
     ///
@@ -50,7 +35,7 @@ package final class EmbeddedRecording: @unchecked Sendable {
     /// - Returns: what `updates` returns.
     /// - Throws: what `updates` throws, and as ``record(on:_:author:context:isUndone:)``.
     package func record<Result>(
-        on db: Database, _ expected: Expected, author: String?, context: String?, isUndone: Bool = false,
+        on db: Database, _ expected: ExpectedStore, author: String?, context: String?, isUndone: Bool = false,
         _ updates: () throws -> Result
     ) throws -> Result {
         try record(on: db, expected, author: nil, context: nil, isUndone: isUndone)
@@ -65,7 +50,7 @@ package final class EmbeddedRecording: @unchecked Sendable {
     /// - Throws: `usage` where no transaction is open, or the connection is one to another file; `locked` where the file is
     ///   not the one that is expected, or an older state of it; `notReplicated`, `newerFormat`, `invalidStore`, `ioError`.
     package func record(
-        on db: Database, _ expected: Expected, author: String?, context: String?, isUndone: Bool = false
+        on db: Database, _ expected: ExpectedStore, author: String?, context: String?, isUndone: Bool = false
     ) throws {
         guard db.sqliteConnection != nil else {
             throw LogSyncError(.invalidStore, "the program's connection is closed; nothing was recorded")
@@ -99,7 +84,7 @@ package final class EmbeddedRecording: @unchecked Sendable {
     }
 
     private func record(
-        on connection: Connection, _ expected: Expected, author: String?, context: String?, _ begin: () throws -> Void
+        on connection: Connection, _ expected: ExpectedStore, author: String?, context: String?, _ begin: () throws -> Void
     ) throws {
         guard connection.inode == expected.inode else {
             throw LogSyncError(
@@ -111,7 +96,12 @@ package final class EmbeddedRecording: @unchecked Sendable {
         let store = try open(connection, facts)
         let before = connection.totalChanges
         let recorded = try RecordStep(store, author: author, context: context).runDeferringShownRows {
-            try check(store, expected)
+            guard expected.isThere(store) else {
+                throw LogSyncError(
+                    .locked,
+                    "\(connection.path) has become another peer, or an older state of itself; nothing was recorded",
+                    help: "What was captured is kept, and recorded by the next sync")
+            }
             try begin()
         }
         guard connection.totalChanges != before else { return }
@@ -122,19 +112,6 @@ package final class EmbeddedRecording: @unchecked Sendable {
         if recorded == nil { self.store = nil }
         if try !facts.isUnsynchronized && connection.integer("PRAGMA synchronous") ?? 2 < 2 {
             try store.facts.set(StoreFacts.unsynchronized, .integer(1))
-        }
-    }
-
-    private func check(_ store: OpenStore, _ expected: Expected) throws {
-        let own = store.peers.entries[store.own]
-        let sequence = own?.sequence ?? 0
-        guard own?.id == expected.peer, sequence >= expected.sequence,
-            sequence > expected.sequence || expected.chain == nil || own?.chain == expected.chain
-        else {
-            throw LogSyncError(
-                .locked,
-                "\(store.connection.path) has become another peer, or an older state of itself; nothing was recorded",
-                help: "What was captured is kept, and recorded by the next sync")
         }
     }
 

@@ -98,7 +98,7 @@ final class StorePeer {
         let queue = try AppProgram.queue(path, foreignKeysAreOn: model.foreignKeysAreOn)
         do {
             let file = try FileManager.default.attributesOfItem(atPath: path)[.systemFileNumber] as? UInt64
-            let expected = EmbeddedRecording.Expected(
+            let expected = ExpectedStore(
                 peer: try store.registration().peer, path: path, inode: file ?? 0, sequence: 0, chain: nil)
             try queue.inDatabase { database in
                 try database.inTransaction(.immediate) {

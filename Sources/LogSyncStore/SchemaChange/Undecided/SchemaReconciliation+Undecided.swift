@@ -20,7 +20,9 @@ extension SchemaReconciliation {
         }
         if isInstalled && !isLast { return nil }
         let found = try agreement(of: column, with: name, in: table, schema)
-        guard found.isEmpty || found.records == 0 else { return nil }
+        guard
+            try found.isEmpty || found.records == 0 || saysTooLittle(found, of: column, and: name, in: table, schema)
+        else { return nil }
         return UndecidedColumns.Column(
             name: name, former: column.name, place: table.columnNames[Int(column.id)], named: nil)
     }
