@@ -90,7 +90,9 @@ struct GonePeerTests {
         #expect(!FileManager.default.fileExists(atPath: path))
     }
 
-    @Test("Whoever waits for its transactions joins the snapshot that has them at once, though its receipt is an older one")
+    @Test(
+        "Whoever waits for its transactions joins the snapshot that has them at once, though its receipt is an older one"
+    )
     func olderReceipt() async throws {
         try await settle(a, b)
         let folder = String(world.logsPath(try await a.peer()).dropLast("/logs".count))

@@ -149,7 +149,9 @@ struct IdentityTests {
         #expect(try Set(retired) == selves.subtracting([await a.peer()]))
     }
 
-    @Test("A backup that SQLite restores in place, while a sync waits for the write lock, is no other history of the peer")
+    @Test(
+        "A backup that SQLite restores in place, while a sync waits for the write lock, is no other history of the peer"
+    )
     func restoredInPlace() async throws {
         let peer = try await a.peer()
         try a.insert("in the backup")

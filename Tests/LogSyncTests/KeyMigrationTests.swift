@@ -494,6 +494,50 @@ struct KeyMigrationTests {
         #expect(try await a.status().digest == b.status().digest)
     }
 
+    @Test("What refers to a row that two peers have inserted goes on doing so when values kept for it come to it")
+    func insertedTwice() async throws {
+        let world = try World()
+        let a = try world.machine("a")
+        try a.execute(
+            """
+            CREATE TABLE item(uid TEXT NOT NULL, z TEXT NOT NULL, v TEXT, PRIMARY KEY(uid, z));
+            INSERT INTO item VALUES('i1', 'z', '1'), ('i2', 'z', '2');
+            CREATE TABLE link(
+                id INTEGER PRIMARY KEY, item_uid TEXT NOT NULL, z TEXT,
+                FOREIGN KEY(item_uid, z) REFERENCES item(uid, z));
+            INSERT INTO link VALUES(1, 'i1', 'z'), (2, 'i2', 'z');
+            """)
+        try await a.initialize()
+        let (b, d) = (try await world.clone("b"), try await world.clone("d"))
+        try await b.with { _ = try await $0.leave() }
+        var options = InitializeOptions()
+        options.peerName = "b again"
+        try await b.initialize(options)
+        func rebuild(_ item: String, _ values: String) -> String {
+            """
+            CREATE TEMP TABLE away AS SELECT id, item_uid FROM link; DROP TABLE link;
+            CREATE TABLE new(uid TEXT NOT NULL PRIMARY KEY, v TEXT\(item)); INSERT INTO new SELECT uid, v\(values) FROM item;
+            DROP TABLE item; ALTER TABLE new RENAME TO item;
+            CREATE TABLE link(id INTEGER PRIMARY KEY, item_uid TEXT NOT NULL REFERENCES item(uid));
+            INSERT INTO link SELECT id, item_uid FROM away; DROP TABLE away;
+            """
+        }
+        let (key, column) = (rebuild("", ""), rebuild(", w TEXT", ", 'w' || v"))
+        try a.execute(key + column)
+        try await a.sync()
+        try d.execute(key)
+        try await d.sync()
+        try d.execute(column)
+        try await settle(a, d)
+        for machine in [a, d] {
+            #expect(
+                try rows("SELECT item_uid || v || w FROM link JOIN item ON uid = item_uid ORDER BY 1", machine) == [
+                    "i11w1", "i22w2",
+                ])
+        }
+        #expect(try await a.status().digest == d.status().digest)
+    }
+
     private func rows(_ query: String, _ machine: Machine) throws -> [String] {
         let database = try machine.database()
         defer { try? database.close() }

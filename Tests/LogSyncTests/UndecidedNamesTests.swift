@@ -159,19 +159,24 @@ struct UndecidedNamesTests {
             ["a w a v", "b w a v"], "SELECT k || ' ' || w || ' ' || a || ' ' || v FROM t ORDER BY k", world, a, b)
     }
 
-    @Test("A new column of another type that takes a name leaves it undecided which one had it", arguments: [true, false])
+    @Test(
+        "A new column of another type that takes a name leaves it undecided which one had it", arguments: [true, false])
     func otherType(isRenamed: Bool) async throws {
         let (world, a, b) = try await pair(
-            "CREATE TABLE t(k TEXT PRIMARY KEY, n INTEGER, a TEXT); INSERT INTO t VALUES('1', 1001, 'a'), ('2', 1002, 'a')")
+            "CREATE TABLE t(k TEXT PRIMARY KEY, n INTEGER, a TEXT); INSERT INTO t VALUES('1', 1001, 'a'), ('2', 1002, 'a')"
+        )
         let migration = Self.rebuild(
-            "k TEXT PRIMARY KEY, n_old INTEGER, a TEXT, n TEXT", "k, n, a, NULL", after: "UPDATE t SET n = 'text' || k;")
+            "k TEXT PRIMARY KEY, n_old INTEGER, a TEXT, n TEXT", "k, n, a, NULL", after: "UPDATE t SET n = 'text' || k;"
+        )
         try b.execute(migration)
         try await b.sync()
         #expect(try await b.status().undecided.first?.columns.map(\.name) == ["n_old", "n"])
         try a.execute("UPDATE t SET n = 7 WHERE k = '1'")
         try await settle(a, b)
         #expect(try b.strings("SELECT n FROM t ORDER BY k") == ["text1", "text2"])
-        try await b.with { _ = try await $0.migrate("", renames: isRenamed ? ["t.n=n_old"] : ["t.n_old=n_old", "t.n=n"]) }
+        try await b.with {
+            _ = try await $0.migrate("", renames: isRenamed ? ["t.n=n_old"] : ["t.n_old=n_old", "t.n=n"])
+        }
         try await settle(a, b)
         try a.execute(migration)
         try await settle(a, b)
@@ -184,7 +189,8 @@ struct UndecidedNamesTests {
     @Test("A column that gets another type and is kept as it was under another name has its own still")
     func otherTypeOfTheSame() async throws {
         let (world, a, b) = try await pair(
-            "CREATE TABLE t(k TEXT PRIMARY KEY, n INTEGER, a TEXT); INSERT INTO t VALUES('1', 1001, 'a'), ('2', 1002, 'a')")
+            "CREATE TABLE t(k TEXT PRIMARY KEY, n INTEGER, a TEXT); INSERT INTO t VALUES('1', 1001, 'a'), ('2', 1002, 'a')"
+        )
         let migration = Self.rebuild("k TEXT PRIMARY KEY, n_old INTEGER, a TEXT, n TEXT", "k, n, a, CAST(n AS TEXT)")
         try b.execute(migration)
         try await b.sync()

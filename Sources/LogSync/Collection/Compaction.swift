@@ -84,7 +84,9 @@ struct Compaction {
         let retired = plan.scan.peers.values.filter { plan.retired.contains($0.id) && $0.id != peer }
         return Set(
             retired.flatMap { other in
-                other.snapshots.map(\.name).filter { !readBack.contains($0) && library.flaw(of: $0, of: other.id) != nil }
+                other.snapshots.map(\.name).filter {
+                    !readBack.contains($0) && library.flaw(of: $0, of: other.id) != nil
+                }
             })
     }
 

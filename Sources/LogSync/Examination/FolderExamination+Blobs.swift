@@ -52,7 +52,8 @@ extension FolderExamination {
             why: "a log file or snapshot of \(name) names it; what holds it cannot be imported", help: help)
     }
 
-    private func harm(_ file: FoundFile<BlobName>, of peer: PeerID, expected: UInt64?, isDispensable: Bool) -> Finding? {
+    private func harm(_ file: FoundFile<BlobName>, of peer: PeerID, expected: UInt64?, isDispensable: Bool) -> Finding?
+    {
         let name = names[peer].name
         let path = folder.peer(peer).path(file.name)
         do throws(LogSyncError) {

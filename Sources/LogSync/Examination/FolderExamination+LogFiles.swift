@@ -86,7 +86,8 @@ extension FolderExamination {
     private func riddance(of peer: PeerID, waits: Bool) -> String {
         let compact = "logsync compact removes it when its grace period is over"
         guard !retired.contains(peer) else { return "a snapshot has what it held: \(compact)" }
-        return "\(Self.way(waits))\(sync(peer)); where that is no more, logsync peers retire STORE \(names[peer].name): "
+        return
+            "\(Self.way(waits))\(sync(peer)); where that is no more, logsync peers retire STORE \(names[peer].name): "
             + "a snapshot has what it held, and \(compact)"
     }
 

@@ -32,7 +32,8 @@ extension FolderExamination {
             return Self.unavailable(LogSyncError(wrapping: error, at: place.path), at: place.path)
         }
         return unsound(
-            "damaged-file", "a snapshot of \(name) is damaged", at: place.path(snapshot), why: why, of: peer, waits: false,
+            "damaged-file", "a snapshot of \(name) is damaged", at: place.path(snapshot), why: why, of: peer,
+            waits: false,
             isDispensable: isDispensable)
     }
 
@@ -51,7 +52,9 @@ extension FolderExamination {
                 return Finding(
                     "doubtful-snapshot", .note, "a snapshot of \(name) is from before a fork was found",
                     at: folder.peer(snapshot.peer).path(snapshot.name),
-                    why: "it has one of two histories; who joins it takes the other from the log files or another snapshot")
+                    why:
+                        "it has one of two histories; who joins it takes the other from the log files or another snapshot"
+                )
             }
             return Finding(
                 "doubtful-snapshot", .trouble, "a snapshot of \(name) is not believed",

@@ -65,13 +65,16 @@ extension IdentityEvidence {
     /// that the folder says was published. Then a receipt that the file does not know was written by a run that it does not
     /// know either.
     private func isBehind(_ state: StateFile, _ folder: FolderEvidence) -> Bool {
-        guard state.sequence < sequence, folder.highest <= sequence, let published = folder.published else { return false }
+        guard state.sequence < sequence, folder.highest <= sequence, let published = folder.published else {
+            return false
+        }
         return published.sequence < sequence || published.chain == chain
     }
 
     /// The receipt in the folder, where it is this store's own though the state file does not know it.
     var forgottenReceipt: (counter: UInt64, nonce: String)? {
-        guard let state, let folder, let receipt = folder.receipt, isUnknown(receipt, to: state), isBehind(state, folder)
+        guard let state, let folder, let receipt = folder.receipt, isUnknown(receipt, to: state),
+            isBehind(state, folder)
         else { return nil }
         return receipt
     }

@@ -133,7 +133,8 @@ struct StateDirectory: Equatable {
             var isDirectory: ObjCBool = false
             if FileManager.default.fileExists(atPath: path, isDirectory: &isDirectory), isDirectory.boolValue {
                 throw LogSyncError(
-                    .ioError, "the state file \(path) could not be read: a directory is in its place; nothing was changed",
+                    .ioError,
+                    "the state file \(path) could not be read: a directory is in its place; nothing was changed",
                     help: "Move it away, which nothing reads, and run the command again")
             }
             throw LogSyncError(

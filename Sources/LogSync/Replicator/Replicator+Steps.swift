@@ -15,9 +15,19 @@ extension Replicator {
         // Observers may take their time, and other processes have their turn meanwhile.
         defer { postImports() }
         do {
-            return try await lockedStep(settles: settles, body)
+            do {
+                return try await lockedStep(settles: settles, body)
+            } catch is UnexpectedStore where settles {
+                // A backup was restored into the store's file since the step had looked which peer that is.
+                return try await lockedStep(settles: settles, body)
+            }
         } catch let error as LogSyncError {
             throw error.about(.store(path))
+        } catch is UnexpectedStore {
+            throw LogSyncError(
+                .locked,
+                "\(path) became another peer, or an older state of itself, in the middle of the work; what was done is kept",
+                help: "Run the command again", subject: .store(path))
         }
     }
 
@@ -47,27 +57,11 @@ extension Replicator {
                 .locked, "\(path) was replaced or became another peer in the middle of the work; what was done is kept",
                 help: "Run the command again")
         }
-        let result = try onExpectedStore(settles: settles) { try tellingChanges(of: store) { try body(store) } }
+        let result = try tellingChanges(of: store) { try body(store) }
         if let state = store.identity.state {
             programRecording.expect(state, in: store.stateDirectory, settles: settles)
         }
         return result
-    }
-
-    /// A backup may have been restored into the store's file since the step has looked which peer that is: where the step does
-    /// so itself, it is done again.
-    private func onExpectedStore<T>(settles: Bool, _ body: () throws -> T) throws -> T {
-        do {
-            do {
-                return try body()
-            } catch is UnexpectedStore where settles {
-                return try body()
-            }
-        } catch is UnexpectedStore {
-            throw LogSyncError(
-                .locked, "\(path) became another peer, or an older state of itself, in the middle of the work; what was done "
-                    + "is kept", help: "Run the command again")
-        }
     }
 
     /// Does one step on a store that is known to be the peer that it is, and notes what that recorded.

@@ -29,8 +29,3 @@ package struct ExpectedStore: Sendable {
 package struct UnexpectedStore: Error {
     package init() {}
 }
-
-extension Store {
-    /// Has each transaction that writes fail with ``UnexpectedStore`` where this is another store by then; nil for none.
-    package func expect(_ expected: ExpectedStore?) { database.expect(expected) }
-}

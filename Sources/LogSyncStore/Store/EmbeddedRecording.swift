@@ -84,7 +84,8 @@ package final class EmbeddedRecording: @unchecked Sendable {
     }
 
     private func record(
-        on connection: Connection, _ expected: ExpectedStore, author: String?, context: String?, _ begin: () throws -> Void
+        on connection: Connection, _ expected: ExpectedStore, author: String?, context: String?,
+        _ begin: () throws -> Void
     ) throws {
         guard connection.inode == expected.inode else {
             throw LogSyncError(

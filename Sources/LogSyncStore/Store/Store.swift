@@ -175,7 +175,7 @@ package final class Store: Sendable {
     /// stays in the outbox under the former peer's name.
     ///
     /// - Parameter retiring: the peers that are no more: the former, unless this is a copy of a store that may live on, and
-    ///   those that the store had been in between where this is an older state of it.
+    ///   each that the store had been in between where this is an older state of it.
     package func becomeSuccessor(_ peer: PeerID, name: String, retiring: Set<PeerID>) throws {
         try database.write { store in
             let former = store.ownID
@@ -199,6 +199,9 @@ package final class Store: Sendable {
             for gone in retiring.sorted() { try Settings(store).set("retired", gone.description, "1") }
         }
     }
+
+    /// Has each transaction that writes fail with ``UnexpectedStore`` where this is another store by then; nil for none.
+    package func expect(_ expected: ExpectedStore?) { database.expect(expected) }
 
     // MARK: Record and publish
 

@@ -37,11 +37,17 @@ struct WriteBack {
     /// A key that the migration has made here gives way to the one that another peer's has made of the same row; rows that
     /// refer to it follow, as ON UPDATE CASCADE would let them, and are recorded next.
     private func cascade(_ store: OpenStore, _ table: TrackedTable, except followed: [Int64: Set<Int>]) throws {
-        guard table.keepsIdentities, table.kind == .natural, table.key.count == 1, let key = table.key.first,
-            case let column = table.columns[key.index],
-            let shown = store.shown(record.state.cell(column.id), table.name, column.name),
-            case let former = row.values[key.index], shown != former
-        else { return }
+        guard table.keepsIdentities, table.kind == .natural, table.key.count == 1, let key = table.key.first else {
+            return
+        }
+        let column = table.columns[key.index]
+        let former = row.values[key.index]
+        var cell = record.state.cell(column.id)
+        // What the row itself holds is not in its record.
+        for index in cell.versions.indices where cell.versions[index].value == nil {
+            cell.versions[index].value = former
+        }
+        guard let shown = store.shown(cell, table.name, column.name), shown != former else { return }
         for child in store.catalog.tables {
             for reference in child.schema.foreignKeys
             where reference.from.count == 1 && reference.parent.folded == table.schema.name.folded
