@@ -118,6 +118,30 @@ struct MigratedValuesTests {
     }
 
     @Test(
+        "show what another peer has written in the new type, though the former type held it otherwise",
+        arguments: [("REAL", "'1602'", "'5'"), ("INTEGER", "'01602'", "'05'"), ("NUMERIC", "'16e2'", "'5.0'")])
+    func writtenInTheNewType(former: String, inserted: String, updated: String) async throws {
+        let b = try await peers(
+            """
+            CREATE TABLE list(title TEXT PRIMARY KEY NOT NULL, place \(former));
+            INSERT INTO list VALUES('x', 20), ('y', 30.5), ('z', 40)
+            """)
+        let anew = """
+            CREATE TABLE new_list(title TEXT PRIMARY KEY NOT NULL, place TEXT);
+            INSERT INTO new_list SELECT title, place FROM list; DROP TABLE list; ALTER TABLE new_list RENAME TO list
+            """
+        try a.execute(anew)
+        try await a.sync()
+        try a.execute(
+            "INSERT INTO list VALUES('w', \(inserted)); UPDATE list SET place = \(updated) WHERE title = 'z'")
+        for machine in [a, b, a] { try await machine.sync() }
+        try b.execute(anew)
+        try await settle(a, b)
+        let query = "SELECT title || quote(place) FROM list WHERE title IN ('w', 'z') ORDER BY 1"
+        try await expectSame(a, b, query: query, ["w\(inserted)", "z\(updated)"])
+    }
+
+    @Test(
         "that are cast to what the column's type would not make of them reach clones, and give way to writes",
         arguments: [("TEXT", "BLOB", "BLOB"), ("BLOB", "TEXT", "TEXT"), ("TEXT", "", "INTEGER"), ("", "TEXT", "BLOB")],
         [false, true])

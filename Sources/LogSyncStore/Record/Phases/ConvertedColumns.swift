@@ -28,4 +28,14 @@ extension RowRecorder {
         }
         return found
     }
+
+    /// Whether a migration has made of a value in its new type another one than a peer had written, which the former type
+    /// could not hold: `'5'` was shown as 5.0, and is `'5.0'` now.
+    func showsOther(_ converted: ConvertedColumns, of row: Row, _ record: ClockRecord) -> Bool {
+        converted.all.contains { position in
+            let column = table.columns[position]
+            return store.shown(record.state.cell(column.id), table.name, column.name).map { $0 != row[position] }
+                ?? false
+        }
+    }
 }

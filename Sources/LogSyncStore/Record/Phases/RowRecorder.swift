@@ -167,7 +167,7 @@ struct RowRecorder {
         try clock.update(
             record, at: position, formerUniques: table.findsByKeyDigest ? record.uniques : former.uniques)
         // A sum is written back, so that what floating point makes of it is no change of its own.
-        if first.isKept || !kept.isEmpty || !counted.isEmpty {
+        if first.isKept || !kept.isEmpty || !counted.isEmpty || showsOther(converted, of: row, record) {
             recording.writeBacks.append(
                 WriteBack(record: record, row: row.values, identity: row.identity, position: position))
         }
