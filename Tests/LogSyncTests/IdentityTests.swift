@@ -183,15 +183,16 @@ struct IdentityTests {
         #expect(try await b.status().digest == a.status().digest)
     }
 
-    @Test("A state directory alone that goes back to an older state changes nothing")
-    func olderStateDirectory() async throws {
+    @Test("A state directory alone that goes back to an older state changes nothing", arguments: [true, false])
+    func olderStateDirectory(hasRecorded: Bool) async throws {
         let peer = try await a.peer()
         try copy(a.configuration.stateDirectory, world.root + "/older-state")
         for body in ["two", "three"] {
-            try a.insert(body)
-            try await a.sync()
+            try (hasRecorded ? a : b).insert(body)
+            try await settle(a, b)
         }
         try copy(world.root + "/older-state", a.configuration.stateDirectory)
+        try await a.sync()
         try a.insert("four")
         try await a.sync()
         let status = try await a.status()

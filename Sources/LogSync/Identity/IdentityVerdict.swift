@@ -47,7 +47,7 @@ extension IdentityEvidence {
     }
 
     private func verdict(from folder: FolderEvidence, state: StateFile?) -> IdentityVerdict? {
-        if let receipt = folder.receipt, let state, isUnknown(receipt, to: state), !isBehind(state, folder) {
+        if let receipt = folder.receipt, let state, isUnknown(receipt, to: state) {
             return .shared
         }
         if folder.highest > sequence { return .restored(ahead: folder.highest) }
@@ -57,26 +57,10 @@ extension IdentityEvidence {
         return nil
     }
 
+    /// Whether neither the state file nor the store itself knows of the run that wrote a receipt.
     private func isUnknown(_ receipt: (counter: UInt64, nonce: String), to state: StateFile) -> Bool {
         receipt.counter >= state.receiptCounter && receipt.counter > 0 && !state.nonces.contains(receipt.nonce)
-    }
-
-    /// Whether the state file is an older one, as from a backup of its directory alone: the store has recorded more, and all
-    /// that the folder says was published. Then a receipt that the file does not know was written by a run that it does not
-    /// know either.
-    private func isBehind(_ state: StateFile, _ folder: FolderEvidence) -> Bool {
-        guard state.sequence < sequence, folder.highest <= sequence, let published = folder.published else {
-            return false
-        }
-        return published.sequence < sequence || published.chain == chain
-    }
-
-    /// The receipt in the folder, where it is this store's own though the state file does not know it.
-    var forgottenReceipt: (counter: UInt64, nonce: String)? {
-        guard let state, let folder, let receipt = folder.receipt, isUnknown(receipt, to: state),
-            isBehind(state, folder)
-        else { return nil }
-        return receipt
+            && !registration.runs.contains(receipt.nonce)
     }
 
     private func movedOrSame(from path: String?) -> IdentityVerdict {

@@ -19,8 +19,6 @@ final class StoreIdentity {
     }
     /// Of the state file as it was then; nil where there is none, and ``state`` is what this process knows all the same.
     private var version: StateDirectory.Version?
-    /// Whether the state file was lost while this process went by it, and the folder has not been asked since.
-    private var isLost = false
     /// Whether the identity was compared with what the container says, by this process.
     private(set) var isSettledWithFolder = false
     /// The highest sequence of this peer on which another peer's transaction depends.
@@ -48,14 +46,11 @@ final class StoreIdentity {
     func settle(_ scan: ContainerScan?) throws -> Succession? {
         if try isUnchanged(scan) { return nil }
         let folder = try scan.map(folderEvidence)
-        if isLost, let receipt = folder?.receipt { own(receipt) }
         let evidence = try evidence(scan, folder)
         func succession(_ kind: StoreStatus.IdentityTrouble.Kind, _ detail: String) -> Succession {
             Succession(kind: kind, detail: detail, restsOnFolder: evidence.restsOnFolder)
         }
-        let verdict = evidence.verdict
-        if let receipt = evidence.forgottenReceipt { own(receipt) }
-        switch verdict {
+        switch evidence.verdict {
         case .same:
             try remember(evidence.folder)
         case .doubted(let ahead):
@@ -85,7 +80,6 @@ final class StoreIdentity {
                 subject: .container(owner.registration.container))
         }
         isSettledWithFolder = isSettledWithFolder || scan != nil
-        isLost = isLost && scan == nil
         return nil
     }
 
@@ -137,17 +131,8 @@ final class StoreIdentity {
         if let found = try owner.stateDirectory.load(peer) {
             state = found
         } else if state != nil {
-            (version, isLost, isSettledWithFolder) = (nil, true, false)
+            (version, isSettledWithFolder) = (nil, false)
         }
-    }
-
-    /// Counts the receipt in the folder among this store's own. Which runs have written receipts since this process last read
-    /// the state file nobody can say any more, and one of these is not another store's.
-    private func own(_ receipt: (counter: UInt64, nonce: String)) {
-        guard var known = state else { return }
-        known.receiptCounter = max(known.receiptCounter, receipt.counter)
-        if !known.nonces.contains(receipt.nonce) { known.nonces.insert(receipt.nonce, at: 0) }
-        state = known
     }
 
     /// Reads the state file again where another process has written it since: what is noted in it from here on would undo

@@ -52,8 +52,12 @@ extension OwnFolder {
         }
         said.digest = isWhole ? digest : ""
         try describe()
-        // Before the folder: a receipt there of which the state file does not know is taken for another process's.
+        // Before the folder: a receipt there of which neither the store nor the state file knows is taken for another process's.
         let nonce = owner.nonce
+        if owner.registration.runs.last != nonce {
+            try store.noteRun(nonce, keeping: StateFile.maximumNonces)
+            try owner.refresh()
+        }
         try identity.update { state in
             state.receiptCounter = next
             if state.nonces.last != nonce {

@@ -146,7 +146,8 @@ package final class Store: Sendable {
                 succeeds: succeeds, machineID: try facts.text("machine"),
                 inode: try facts.value("inode").flatMap { $0.isNull ? nil : UInt64(bitPattern: $0.asInteger) },
                 path: try facts.text("path"), stateDirectory: try facts.text("state_directory"),
-                originalJournalMode: try facts.text("journal") ?? "delete")
+                originalJournalMode: try facts.text("journal") ?? "delete",
+                runs: try facts.text(Self.runs)?.split(separator: ",").map(String.init) ?? [])
         }
     }
 
@@ -156,6 +157,20 @@ package final class Store: Sendable {
             try store.facts.set("inode", inode.map { .integer(Int64(bitPattern: $0)) } ?? .null)
             try store.facts.set("machine", machineID.map { .text($0) } ?? .null)
             try store.facts.set("state_directory", stateDirectory.map { .text($0) } ?? .null)
+        }
+    }
+
+    private static let runs = "runs"
+
+    /// Notes, before a run writes receipts, that what it writes is this store's own. A state directory that is lost, or put back
+    /// from a backup, does not know of the run.
+    ///
+    /// - Parameter count: so many of the newest are kept.
+    package func noteRun(_ nonce: String, keeping count: Int) throws {
+        try database.write(isDurable: false, isNews: false) { store in
+            let noted = try store.facts.text(Self.runs)?.split(separator: ",").map(String.init) ?? []
+            let now = (noted.filter { $0 != nonce } + [nonce]).suffix(count)
+            try store.facts.set(Self.runs, .text(now.joined(separator: ",")))
         }
     }
 

@@ -22,6 +22,8 @@ package struct StoreRegistration: Sendable, Equatable {
     package var stateDirectory: String?
     /// The journal mode that `init` found, for `leave` to put back.
     package var originalJournalMode: String
+    /// The nonces of the runs that wrote receipts, newest last.
+    package var runs: [String]
 }
 
 /// A transaction in the outbox. It stays there after publishing, so that its file can be written again.
