@@ -538,6 +538,48 @@ struct KeyMigrationTests {
         #expect(try await a.status().digest == d.status().digest)
     }
 
+    @Test(
+        "A key that is a column's name at first, another's then, and at last that one's beside an integer",
+        arguments: [false, true])
+    func threeKeys(importsFirst: Bool) async throws {
+        let world = try World()
+        let a = try world.machine("a")
+        try a.execute(
+            """
+            CREATE TABLE item(guid TEXT PRIMARY KEY NOT NULL, uid TEXT NOT NULL UNIQUE, t TEXT);
+            INSERT INTO item VALUES('k1', '1', 'a'), ('k2', '2', 'b');
+            """)
+        try await a.initialize()
+        let b = try await world.clone("b")
+        let second = Self.rebuild("item", "uid TEXT PRIMARY KEY NOT NULL, t TEXT", "SELECT uid, t")
+        let third =
+            "CREATE TABLE n(id INTEGER PRIMARY KEY, uid TEXT NOT NULL UNIQUE, t TEXT); INSERT INTO n(uid, t) SELECT uid, t FROM item;"
+            + "DROP TABLE item; ALTER TABLE n RENAME TO item;"
+        for migration in [second, third] {
+            try a.execute(migration)
+            try await a.sync()
+        }
+        try a.execute("INSERT INTO item(uid, t) VALUES('k1', 'x'), ('n2', 'y')")
+        try await a.sync()
+        if importsFirst {
+            // A key of the last kind says nothing of one of the first.
+            try await b.sync()
+            #expect(try rows("SELECT guid || uid || t FROM item ORDER BY 1", b) == ["k11a", "k22b"])
+        }
+        for migration in [second, third] {
+            try b.execute(migration)
+            try await b.sync()
+        }
+        try b.execute("UPDATE item SET t = 'z' WHERE uid = 'n2'; INSERT INTO item(uid, t) VALUES('n3', 'w')")
+        try await settle(a, b)
+        let c = try await world.clone("c")
+        for machine in [a, b, c] {
+            #expect(try rows("SELECT uid || t FROM item ORDER BY 1", machine) == ["1a", "2b", "k1x", "n2z", "n3w"])
+            let report = try await Replicator.verify(machine.path, configuration: machine.configuration)
+            #expect(report.findings.filter { $0.severity != .note }.isEmpty, "\(report.findings)")
+        }
+    }
+
     private func rows(_ query: String, _ machine: Machine) throws -> [String] {
         let database = try machine.database()
         defer { try? database.close() }

@@ -194,7 +194,7 @@ extension Catalog {
         return TrackedTable(
             id: row.id, name: row.name, kind: row.kind, schema: row.schema, columns: columns,
             columnNames: row.columns.map(\.name), key: key, keepsIdentities: keys.tables.contains(row.id),
-            epoch: row.kind == .natural ? keys.epoch(of: row.name, key: key.map { columns[$0.index].name }) : nil,
+            epoch: row.kind != .surrogate ? keys.epoch(of: row.name, key: key.map { columns[$0.index].name }) : nil,
             valueDigest: valueDigest, extent: row.extent)
     }
 

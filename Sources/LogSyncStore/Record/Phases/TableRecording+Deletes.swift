@@ -28,7 +28,7 @@ extension TableRecording {
                 try table.mapsKeys ? FoldedKeys(store: store, table: table).identity(of: given, at: origin) : spelled
             if former == spelled { return given }
         }
-        let name = table.epoch.map { RowIdentity(natural: [$0] + (spelled.naturalParts ?? [])) } ?? spelled
+        let name = table.named(spelled)
         // A row that was given this identity may live on under another key.
         if let holder = try clock.row(of: name), holder != origin {
             return surrogates.identity(number: touched.number, milliseconds: touched.insertMilliseconds)

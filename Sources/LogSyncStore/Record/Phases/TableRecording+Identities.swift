@@ -27,7 +27,8 @@ extension TableRecording {
             case .columns:
                 guard let rowid = key.rowid, let row = try reader.row(at: rowid) else { continue }
                 let spelled = try reader.naturalIdentity { try recorder.translated(row.values[$0], $0, in: table) }
-                identity = try keepsKey(row, touched) ? former ?? spelled : spelled
+                let named = spelled.map(table.named)
+                identity = try keepsKey(row, touched) ? former ?? named : named
                 if identity == nil { identity = try former ?? newSurrogate(touched, key) }
             }
             captured.update(key) { $0.identity = identity }

@@ -72,6 +72,11 @@ struct FirstKey {
 }
 
 extension TrackedTable {
+    /// The identity of a new row of a key: that says which key it is, where it is not the table's first one.
+    func named(_ spelled: RowIdentity) -> RowIdentity {
+        epoch.map { RowIdentity(natural: [$0] + (spelled.naturalParts ?? [])) } ?? spelled
+    }
+
     /// What an identity says of the columns of the table's key; nil where it was given under another key, or is no name.
     func keyParts(of identity: RowIdentity) -> [KeyPart]? {
         guard epoch == nil else { return nil }
