@@ -100,6 +100,29 @@ struct UnfinishedRebuildTests {
         }
     }
 
+    @Test("takes in what others have written only when its copy has taken its place", arguments: declarations)
+    func othersWrite(declaration: String) async throws {
+        let world = try World()
+        let (a, b) = try await pair(world, Self.table("t", declaration))
+        let statements = Self.rebuild("new_t", declaration)
+        try b.execute("UPDATE t SET note = 'by b' WHERE uid = '3'; INSERT INTO t(uid, note) VALUES('5', 'b')")
+        try await b.sync()
+        // An empty copy has nothing yet that could undo anything.
+        try run(statements.prefix(1), a, isTransaction: false)
+        #expect(try await a.sync().imported == 2)
+        try b.execute("UPDATE t SET note = 'b again' WHERE uid = '3'; DELETE FROM t WHERE uid = '4'")
+        try await b.sync()
+        try a.execute("UPDATE t SET note = 'a' WHERE uid = '1'")
+        try run(statements.dropFirst().prefix(1), a, isTransaction: false)
+        let error = await #expect(throws: LogSyncError.self) { try await a.sync() }
+        #expect(error?.code == .locked && error?.message.contains("new_t has its rows already") ?? false)
+        #expect(try rows(a) == ["1 a", "2 two", "3 by b", "4 four", "5 b"])
+        try run(statements.dropFirst(2), a, isTransaction: false)
+        try await settle(a, b)
+        try run(statements, b, isTransaction: false)
+        try await expectAgreement(world, a, b, ["1 a", "2 two", "3 b again", "5 b"])
+    }
+
     @Test("is the same one though its copy has counted as a table meanwhile")
     func patienceIsOver() async throws {
         let world = try World()

@@ -13,7 +13,8 @@ import LogSyncSQLite
 // minute. Where the other one is gone meanwhile, nothing is recorded or imported for as long: the store is as good as
 // locked by the program. So it is while a table has another name and a new one its own, to which foreign keys refer that
 // were there before, as they only do where a program asks for it, or which holds most of its rows; a new one that is empty
-// is left alone. After that minute all is what it looks like, a new table and one that was dropped or renamed.
+// is left alone. A copy that has rows already would undo what others' transactions change in the table, on every peer, when
+// it takes its place: so none of them is imported for as long. After that minute all is what it looks like, a new table and one that was dropped or renamed.
 //
 // The exception. A program that takes longer ends all the same with one table: where the table that was set aside is
 // dropped, what holds its rows under its former name is that table again (`SchemaReconciliation.returnNames`).
@@ -93,6 +94,32 @@ struct UnfinishedRebuild {
             )
         }
         return Set(waiting.map(\.name))
+    }
+
+    /// Refuses to import into a table while its rows have been copied and it is still there: the copy, which takes its place
+    /// next, would undo on every peer what comes now.
+    ///
+    /// - Throws: `locked`.
+    func checkImport(into table: TrackedTable) throws {
+        if store.hasCopies == false { return }
+        let now = store.configuration.clock.now()
+        let notes = try store.facts.values(under: Self.prefix)
+        store.hasCopies = !notes.isEmpty
+        let waiting = Set(notes.filter { Self.isWaiting($0.value, now) }.map(\.name))
+        guard !waiting.isEmpty else { return }
+        for copy in try found() where copy.isOriginalHere && waiting.contains(copy.name) {
+            guard copy.original.folded == table.schema.name.folded,
+                let schema = try TableSchema.read(copy.name, on: connection),
+                try !FormerRows.isEmpty(schema, on: connection)
+            else { continue }
+            throw LogSyncError(
+                .locked,
+                "a program seems to be making the table \(copy.original) anew: \(copy.name) has its rows already; nothing was "
+                    + "imported",
+                help:
+                    "Run the command again when the program is done; after a minute \(copy.name) is a table like any other."
+            )
+        }
     }
 
     /// The names, in lower case, of tables that are left alone until it is seen what becomes of them.
