@@ -134,7 +134,6 @@ final class TransactionMerge {
             deleted: group.kind == .delete ? group.rowCount : 0)
         let target = GroupTarget(group, store.catalog[group.table])
         try target.check(group, store.catalog)
-        if let table = store.catalog[group.table] { try UnfinishedRebuild(store: store).checkImport(into: table) }
         let left = try early == nil ? batches.apply(group, target) : Array(0..<group.rowCount)
         for index in left {
             let row = IncomingRow(group, index, target, stamp)

@@ -69,12 +69,27 @@ extension ImportStep {
         try Readiness(of: incoming.header, chainBefore: incoming.chainBefore, in: store).check(incoming.header.dot)
         let merge = try begin(incoming.header)
         do {
-            imported.append(try merge.run(incoming))
+            imported.append(try merge.run(Self.checked(incoming, in: store)))
         } catch let error as LogSyncError {
             if let unready = store.withoutFailedTrigger(error) { throw unready }
             throw RefusedTransaction(error, on: store.connection) ?? error
         }
         if let reinserted = merge.reinserted { revived.append(reinserted) }
+    }
+
+    /// A transaction that is refused when it comes to a table which a program is making anew.
+    private static func checked(_ incoming: IncomingTransaction, in store: OpenStore) -> IncomingTransaction {
+        guard store.hasCopies != false else { return incoming }
+        var checked = incoming
+        checked.forEachGroup = { body in
+            try incoming.forEachGroup { group in
+                if let table = store.catalog[group.table] {
+                    try UnfinishedRebuild(store: store).checkImport(into: table)
+                }
+                try body(group)
+            }
+        }
+        return checked
     }
 
     private mutating func finish(in store: OpenStore) throws {
