@@ -48,7 +48,7 @@ extension FolderExamination {
             let doubt = isIntact ? try? doubts.doubt(about: snapshot) : "its rows do not add up to what it says"
             guard let doubt else { return nil }
             let name = names[snapshot.peer].name
-            guard snapshot.manifest.knows(Array(branches)) else {
+            guard snapshot.manifest.knows(Array(branches ?? [])) else {
                 return Finding(
                     "doubtful-snapshot", .note, "a snapshot of \(name) is from before a fork was found",
                     at: folder.peer(snapshot.peer).path(snapshot.name),

@@ -12,8 +12,9 @@ struct FolderExamination {
     var names = PeerNames(names: [:])
     /// Peers that take no part any more, of which nothing is expected.
     var retired: Set<PeerID> = []
-    /// The branches of forked histories that are known: as peers they have no folders.
-    var branches: Set<Branch> = []
+    /// The branches of forked histories: as peers they have no folders. Without a store they are those that snapshots name,
+    /// which anybody may have written.
+    var branches: Set<Branch>?
     /// What some peer says that it has imported.
     var imported = VersionVector()
     /// Up to which sequence of each peer a whole snapshot stands for its log files.
@@ -59,7 +60,7 @@ struct FolderExamination {
         var findings = examination.strange(scan.strange)
         findings += scan.failures.map(examination.failure)
         findings += examination.copies() + examination.fileSystem()
-        examination.branches.formUnion(library.snapshots.found(scan).flatMap(\.manifest.branches))
+        examination.branches = branches ?? Set(library.snapshots.found(scan).flatMap(\.manifest.branches))
         examination.collected = examination.collected(library.snapshots, scan)
         for peer in scan.peers.values {
             if let receipt = peer.receipt.value { examination.imported.formUnion(receipt.content.imported) }
@@ -78,7 +79,7 @@ struct FolderExamination {
 
     /// Peers of which others have imported transactions, and whose folder is gone: who comes now waits for what it held.
     private func absentPeers(_ scan: ContainerScan, _ library: ContentLibrary) -> [Finding] {
-        let branches = Set(branches.map(\.id))
+        let branches = Set(branches?.map(\.id) ?? [])
         let imported = imported.sequences.filter { id, sequence in
             scan.peers[id] == nil && !retired.contains(id) && !branches.contains(id) && sequence > 0
         }
