@@ -12,8 +12,8 @@ struct FolderExamination {
     var names = PeerNames(names: [:])
     /// Peers that take no part any more, of which nothing is expected.
     var retired: Set<PeerID> = []
-    /// The branches of forked histories: as peers they have no folders. Without a store they are those that snapshots name,
-    /// which anybody may have written.
+    /// The branches of forked histories: as peers they have no folders. Without a store snapshots name them, which anybody may
+    /// have written.
     var branches: Set<Branch>?
     /// What some peer says that it has imported.
     var imported = VersionVector()
