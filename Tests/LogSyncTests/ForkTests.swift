@@ -129,57 +129,65 @@ struct ForkTests {
         #expect(try b.ids() == ["here", "here too", "one", "there", "there too"])
     }
 
-    /// Two stores wrote two transactions each under the id of `a`, and `b` has all four.
-    private func forked() async throws -> PeerID {
+    @Test(
+        "When both histories are in step nothing is wrong, and a snapshot of one of them is no more than noted",
+        arguments: [true, false])
+    func nothingWrong(takesSnapshots: Bool) async throws {
+        let peer = try await a.peer()
+        for machine in [a, b] { try machine.execute("CREATE TABLE other(id TEXT PRIMARY KEY NOT NULL)") }
+        try await settle(a, b)
+        let twin = try Twin(of: a)
+        // Whichever of the two files is looked into, it has rows that one of the snapshots lacks.
+        try a.insert("here")
+        try await a.sync()
+        if takesSnapshots { try await a.snapshot() }
+        try await b.sync()
+        try await twin.live {
+            try $0.execute("INSERT INTO other VALUES('there')")
+            try await $0.sync()
+            if takesSnapshots { try await $0.snapshot() }
+        }
+        try twin.foldersMeet()
+        try await settle(a, b)
+        try #require(try await b.status().vector.sequences.count == 4, "the branch is one of them")
+        #expect(try world.snapshots(peer).count == (takesSnapshots ? 2 : 0))
+        for machine in [a, b] {
+            let found = try await Replicator.doctor(machine.path, configuration: machine.configuration).findings
+            #expect(found.filter { $0.severity != .note }.map(\.what) == [])
+            #expect(found.contains { $0.code == "doubtful-snapshot" } == takesSnapshots)
+            let verified = try await Replicator.verify(machine.path, configuration: machine.configuration)
+            #expect(verified.findings.filter { $0.severity != .note }.map(\.what) == [])
+        }
+        let c = try await world.clone("c")
+        #expect(try c.ids() == ["here", "one"] && c.count("SELECT count(*) FROM other") == 1)
+    }
+
+    @Test(
+        "A log file that goes from the middle of one history is made up for by a snapshot", arguments: [true, false],
+        [1, 2])
+    func lostFromTheMiddle(isTwins: Bool, others: Int) async throws {
         let peer = try await a.peer()
         let twin = try Twin(of: a)
+        let theirs = others == 1 ? ["there"] : ["there", "there too"]
         for id in ["here", "here too"] {
             try a.insert(id)
             try await a.sync()
         }
         try await b.sync()
+        let first = "000000000002-000000000002"
+        let ours = try #require(try world.logs(peer).first { $0.hasPrefix(first) })
         try await twin.live { machine in
-            for id in ["there", "there too"] {
+            for id in theirs {
                 try machine.insert(id)
                 try await machine.sync()
             }
         }
         try twin.foldersMeet()
         try await settle(a, b)
-        return peer
-    }
-
-    @Test("When both histories are in step nothing is wrong, and a snapshot of one of them is no more than noted")
-    func nothingWrong() async throws {
-        let peer = try await a.peer()
-        let twin = try Twin(of: a)
-        try a.insert("here")
-        try await a.snapshot()
-        try await b.sync()
-        try await twin.live {
-            try $0.insert("there")
-            try await $0.snapshot()
-        }
-        try twin.foldersMeet()
-        try await settle(a, b)
-        try #require(try await b.status().vector.sequences.count == 4, "the branch is one of them")
-        #expect(try world.snapshots(peer).count == 2)
-        for machine in [a, b] {
-            let found = try await Replicator.doctor(machine.path, configuration: machine.configuration).findings
-            #expect(found.filter { $0.severity != .note }.map(\.what) == [])
-            let verified = try await Replicator.verify(machine.path, configuration: machine.configuration)
-            #expect(verified.findings.filter { $0.severity != .note }.map(\.what) == [])
-        }
-        #expect(try await world.clone("c").ids() == ["here", "one", "there"])
-    }
-
-    @Test("A log file that goes from the middle of one history is made up for by a snapshot", arguments: [0, 1])
-    func lostFromTheMiddle(history: Int) async throws {
-        let peer = try await forked()
-        let all = ["here", "here too", "one", "there", "there too"]
+        let all = (["here", "here too", "one"] + theirs).sorted()
         #expect(try a.ids() == all && b.ids() == all)
-        let name = try world.logs(peer).filter { $0.hasPrefix("000000000002-000000000002") }.sorted()[history]
-        try FileManager.default.removeItem(atPath: "\(world.logsPath(peer))/\(name)")
+        let lost = try #require(try world.logs(peer).first { $0.hasPrefix(first) && ($0 == ours) != isTwins })
+        try FileManager.default.removeItem(atPath: "\(world.logsPath(peer))/\(lost)")
         try await settle(a, b)
         let c = try await world.clone("c")
         #expect(try c.ids() == all)
