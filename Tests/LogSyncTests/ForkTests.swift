@@ -166,6 +166,11 @@ struct ForkTests {
         "A log file that goes from the middle of one history is made up for by a snapshot", arguments: [true, false],
         [1, 2])
     func lostFromTheMiddle(isTwins: Bool, others: Int) async throws {
+        // Which history keeps the peer's id depends on hashes.
+        for _ in 1...6 { try await ForkTests().loseFromTheMiddle(isTwins: isTwins, others: others) }
+    }
+
+    private func loseFromTheMiddle(isTwins: Bool, others: Int) async throws {
         let peer = try await a.peer()
         let twin = try Twin(of: a)
         let theirs = others == 1 ? ["there"] : ["there", "there too"]
