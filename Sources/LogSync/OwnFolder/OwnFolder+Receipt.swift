@@ -54,7 +54,7 @@ extension OwnFolder {
         try describe()
         // Before the folder: a receipt there of which neither the store nor the state file knows is taken for another process's.
         let nonce = owner.nonce
-        if owner.registration.runs.last != nonce {
+        if !owner.registration.runs.contains(nonce) {
             try store.noteRun(nonce, keeping: StateFile.maximumNonces)
             try owner.refresh()
         }

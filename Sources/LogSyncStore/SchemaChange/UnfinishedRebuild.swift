@@ -96,30 +96,23 @@ struct UnfinishedRebuild {
         return Set(waiting.map(\.name))
     }
 
-    /// Refuses to import into a table while its rows have been copied and it is still there: the copy, which takes its place
-    /// next, would undo on every peer what comes now.
-    ///
-    /// - Throws: `locked`.
-    func checkImport(into table: TrackedTable) throws {
-        if store.hasCopies == false { return }
+    /// Copies that have rows already, beside their tables, by these tables' names in lower case. What others' transactions
+    /// change in such a table the copy, which takes its place next, would undo on every peer.
+    func filledCopies() throws -> [String: String] {
+        if store.hasCopies == false { return [:] }
         let now = store.configuration.clock.now()
         let notes = try store.facts.values(under: Self.prefix)
         store.hasCopies = !notes.isEmpty
         let waiting = Set(notes.filter { Self.isWaiting($0.value, now) }.map(\.name))
-        guard !waiting.isEmpty else { return }
+        guard !waiting.isEmpty else { return [:] }
+        var copies: [String: String] = [:]
         for copy in try found() where copy.isOriginalHere && waiting.contains(copy.name) {
-            guard copy.original.folded == table.schema.name.folded,
-                let schema = try TableSchema.read(copy.name, on: connection),
+            guard let schema = try TableSchema.read(copy.name, on: connection),
                 try !FormerRows.isEmpty(schema, on: connection)
             else { continue }
-            throw LogSyncError(
-                .locked,
-                "a program seems to be making the table \(copy.original) anew: \(copy.name) has its rows already; nothing was "
-                    + "imported",
-                help:
-                    "Run the command again when the program is done; after a minute \(copy.name) is a table like any other."
-            )
+            copies[copy.original.folded] = copy.name
         }
+        return copies
     }
 
     /// The names, in lower case, of tables that are left alone until it is seen what becomes of them.

@@ -1,5 +1,6 @@
 import LogSyncFormat
 import LogSyncModel
+import LogSyncSQLite
 
 /// What one step of importing did, within one SQLite transaction.
 package struct ImportStep: Sendable {
@@ -69,7 +70,7 @@ extension ImportStep {
         try Readiness(of: incoming.header, chainBefore: incoming.chainBefore, in: store).check(incoming.header.dot)
         let merge = try begin(incoming.header)
         do {
-            imported.append(try merge.run(Self.checked(incoming, in: store)))
+            imported.append(try merge.run(try Self.checked(incoming, in: store)))
         } catch let error as LogSyncError {
             if let unready = store.withoutFailedTrigger(error) { throw unready }
             throw RefusedTransaction(error, on: store.connection) ?? error
@@ -77,14 +78,22 @@ extension ImportStep {
         if let reinserted = merge.reinserted { revived.append(reinserted) }
     }
 
-    /// A transaction that is refused when it comes to a table which a program is making anew.
-    private static func checked(_ incoming: IncomingTransaction, in store: OpenStore) -> IncomingTransaction {
-        guard store.hasCopies != false else { return incoming }
+    /// A transaction that is refused, with `locked`, when it comes to a table of which a program has made a copy to take its
+    /// place.
+    private static func checked(_ incoming: IncomingTransaction, in store: OpenStore) throws -> IncomingTransaction {
+        let copies = try UnfinishedRebuild(store: store).filledCopies()
+        guard !copies.isEmpty else { return incoming }
         var checked = incoming
         checked.forEachGroup = { body in
             try incoming.forEachGroup { group in
-                if let table = store.catalog[group.table] {
-                    try UnfinishedRebuild(store: store).checkImport(into: table)
+                if let table = store.catalog[group.table]?.schema.name, let copy = copies[table.folded] {
+                    throw LogSyncError(
+                        .locked,
+                        "a program seems to be making the table \(table) anew: \(copy) has its rows already; nothing was "
+                            + "imported",
+                        help:
+                            "Run the command again when the program is done; after a minute \(copy) is a table like any other."
+                    )
                 }
                 try body(group)
             }

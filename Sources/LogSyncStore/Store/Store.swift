@@ -169,8 +169,7 @@ package final class Store: Sendable {
     package func noteRun(_ nonce: String, keeping count: Int) throws {
         try database.write(isDurable: false, isNews: false) { store in
             let noted = try store.facts.text(Self.runs)?.split(separator: ",").map(String.init) ?? []
-            let now = (noted.filter { $0 != nonce } + [nonce]).suffix(count)
-            try store.facts.set(Self.runs, .text(now.joined(separator: ",")))
+            try store.facts.set(Self.runs, .text((noted + [nonce]).suffix(count).joined(separator: ",")))
         }
     }
 
