@@ -79,8 +79,11 @@ struct ExchangedNames {
         // Where each row has been changed in one of the columns, the others say it.
         if isPossible(places), values.areClear(places) { return .renamed(places) }
         if let best { return .undecided(best.renaming) }
-        if let byValues, isPossible(byValues), values.areClear(byValues) { return .undecided(byValues) }
-        return .none
+        // Few rows say too little to decide, and too much to let columns be what they are called.
+        let likely = [byValues, places].compactMap(\.self).first {
+            isPossible($0) && values.areClear($0, from: 1) && score($0, values).named == 0
+        }
+        return likely.map { .undecided($0) } ?? .none
     }
 
     /// Columns may have exchanged their names beside those of which it is clear, and hold so few different values that only
@@ -188,11 +191,11 @@ struct ExchangedNames {
         /// Whether most of what records have of a column is there, if it is another one.
         func isMost(_ column: Int, as other: Int) -> Bool { of(column, as: other) * 2 > known[column] }
 
-        /// Whether values say by themselves that columns are renamed.
-        func areClear(_ renaming: [Int]) -> Bool {
+        /// Whether so many values at least say by themselves that columns are renamed.
+        func areClear(_ renaming: [Int], from few: Int = SchemaReconciliation.few) -> Bool {
             let moved = renaming.indices.filter { renaming[$0] != $0 }
             let renamed = moved.reduce(0) { $0 + of($1, as: renaming[$1]) }
-            return renamed >= SchemaReconciliation.few && moved.reduce(0) { $0 + of($1, as: $1) } * 2 < renamed
+            return renamed >= few && moved.reduce(0) { $0 + of($1, as: $1) } * 2 < renamed
         }
 
         /// Each column as the one that has the most of its values; one of which none has any is the one that is left.

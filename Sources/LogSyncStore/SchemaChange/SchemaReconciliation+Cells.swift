@@ -31,13 +31,16 @@ extension SchemaReconciliation {
         }
         let returned = back + changes.replaced.map { (id: $0, former: []) }
         let others = changes.renamedLate.ofOthers
-        var emptied: Set<Int> = []
+        var (emptied, gone): (Set<Int>, Set<Int>) = ([], [])
         let filter = dropped.isEmpty && returned.isEmpty ? "WHERE extra IS NOT NULL" : ""
         for row in try connection.rows("SELECT row FROM \(table.clock) \(filter)") {
             let position = row[0].asInteger
             guard var record = try clock.record(at: position) else { continue }
             let present = try continued.row(of: record, at: position)?.row
             try changes.renamedLate.move(in: &record, present, in: table, store)
+            if let present, changes.held.isEmpty {
+                gone.formUnion(values(of: changes.dropped, goneFrom: present, record, in: table))
+            }
             if !dropped.isEmpty {
                 for id in dropped where id < record.digests.count { record.digests[id] = 0 }
                 // A row that was changed meanwhile differs in some column, which is enough to be recorded.
@@ -59,11 +62,24 @@ extension SchemaReconciliation {
             }
         }
         if !decided.isEmpty { try HeldValues(of: table, on: connection).forget() }
+        // What is nowhere was not renamed; it may be in a column that is held.
+        for id in gone { try ForgottenColumns(store).giveUp(table.columnNames[id], of: table) }
         let renamed = changes.renamedLate.map(\.id)
         let lost = emptied.subtracting(renamed).map { ColumnName(table.name, table.columnNames[$0]) }
         if !lost.isEmpty { try ForgottenColumns(store).add(lost) }
         for id in renamed + changes.regained {
             try ForgottenColumns(store).takeBack(table.columnNames[id], of: table)
+        }
+    }
+
+    /// Those of some columns that were dropped whose value is nowhere in a row any more.
+    private func values(
+        of dropped: [Int], goneFrom present: TableReader.Row, _ record: ClockRecord, in table: TrackedTable
+    ) -> [Int] {
+        let none = UInt32(truncatingIfNeeded: table.valueDigest.of(.null))
+        return dropped.filter { id in
+            record.digests.indices.contains(id) && record.digests[id] != none
+                && !present.digests.contains { UInt32(truncatingIfNeeded: $0) == record.digests[id] }
         }
     }
 

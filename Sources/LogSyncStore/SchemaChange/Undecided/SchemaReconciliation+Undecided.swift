@@ -60,10 +60,11 @@ extension SchemaReconciliation {
                     ? agreement(of: column, with: new.name, in: table, schema, countsWritten: true) : Agreement()
                 let stayed = try agreement(
                     of: column, with: bearer.name, in: table, schema, countsWritten: true, countsConverted: isRetyped)
-                // Where no value tells, one that has left its place to a new one may be that.
+                // Where no value tells, one that has left its place to a new one may be that, unless another that went is.
                 let isLeft =
-                    isRebuilt && moved.same + stayed.same == 0
+                    try isRebuilt && moved.same + stayed.same == 0
                     && ColumnPlaces.isLeft(by: column, to: offset, known, present)
+                    && !known.contains { try hasGone($0, among: present, to: new, in: table, schema) }
                 guard moved.same > 0 && stayed.same * 2 < moved.same || isLeft else { continue }
                 added.remove(at: index)
                 if told != nil || !isRebuilt {
@@ -78,6 +79,18 @@ extension SchemaReconciliation {
             }
         }
         return undecided
+    }
+
+    /// Whether a new column certainly holds what one held whose name is gone.
+    private func hasGone(
+        _ column: KnownColumn, among present: Present, to new: TableSchema.Column, in table: TrackedTable,
+        _ schema: TableSchema
+    ) throws -> Bool {
+        guard column.type == new.declaredType,
+            !present.contains(where: { $0.element.name.folded == column.name.folded })
+        else { return false }
+        let found = try agreement(of: column, with: new.name, in: table, schema, countsWritten: true)
+        return found.isMost && found.distinct >= Self.few
     }
 
     /// Takes up columns again of which it has been decided what they are.
