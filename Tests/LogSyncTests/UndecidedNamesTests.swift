@@ -180,6 +180,24 @@ struct UndecidedNamesTests {
         }
     }
 
+    @Test("A column that holds its default alone may be renamed in a rebuild that drops another, or be a new one")
+    func defaults() async throws {
+        let (world, a, b) = try await pair(
+            "CREATE TABLE t(k TEXT PRIMARY KEY, n INTEGER DEFAULT 1, x TEXT, w TEXT); INSERT INTO t(k) VALUES('1'), ('2')"
+        )
+        let migration = Self.rebuild("k TEXT PRIMARY KEY, m INTEGER DEFAULT 1, w TEXT", "k, n, w")
+        for machine in [a, b] { try machine.execute(migration) }
+        try await settle(a)
+        #expect(try await a.status().undecided.first?.columns.map(\.name) == ["m"])
+        try await settle(a, b)
+        try await decide(a)
+        try b.execute("UPDATE t SET m = 7 WHERE k = '2'")
+        try await settle(a, b)
+        try await expect(["1 1", "2 7"], "SELECT k || ' ' || m FROM t ORDER BY k", world, a, b)
+        let doctor = try await Replicator.doctor(a.path, configuration: a.configuration)
+        #expect(doctor.findings.filter { $0.severity == .trouble && $0.what.contains("t.n") }.isEmpty, "\(doctor)")
+    }
+
     @Test("Names that go round in a rebuild of a table of which few rows are known are undecided")
     func roundOfFew() async throws {
         let (world, a, b) = try await pair("CREATE TABLE t(k TEXT PRIMARY KEY, a TEXT, b TEXT, c TEXT, w TEXT)")

@@ -149,7 +149,7 @@ extension SchemaReconciliation {
                 distinct += try added.filter { $0.offset == column.ordinal && $0.element.declaredType == column.type }
                     .map(\.element.name).filter {
                         let found = try agreement(of: column, with: $0, in: table, schema)
-                        return found.rows > 0 && found.records > 0
+                        return found.rows > 0 && found.records > 0 && found.same == 0
                     }
             }
         }

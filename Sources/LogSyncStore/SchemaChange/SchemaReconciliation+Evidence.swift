@@ -74,7 +74,7 @@ extension SchemaReconciliation {
     }
 
     /// A column that a rebuild has put at another place under another name: the one among the new ones that holds most of
-    /// what the records have of it.
+    /// what the records have of it. One that holds its default alone may be it at its own place, and may be a new one.
     ///
     /// - Returns: its index, and whether these are too few values to tell it from one that holds the like by chance.
     func moved(
@@ -85,7 +85,7 @@ extension SchemaReconciliation {
         var found: [(index: Int, isDoubtful: Bool)] = []
         for (index, new) in added.enumerated() where new.element.declaredType == column.type {
             guard try Renames(connection).told(new.element.name, in: table.name) == nil,
-                try holdsValues(new.element, schema),
+                try holdsValues(new.element, schema) || new.offset == column.ordinal,
                 case let agreement = try agreement(
                     of: column, with: new.element.name, in: table, schema, countsWritten: true), agreement.same > 0
             else { continue }
