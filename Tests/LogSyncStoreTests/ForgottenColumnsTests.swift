@@ -20,7 +20,7 @@ import Testing
     }
 
     @Test func whatOneHasLostIsLostToWhoeverJoinsItsSnapshot() throws {
-        try a.write("INSERT INTO t VALUES('q', 2, 2)")
+        try a.write("INSERT INTO t VALUES('q', 2, 3)")
         _ = try a.store.record()
         try a.write("ALTER TABLE t DROP COLUMN y")
         let first = try a.snapshot()

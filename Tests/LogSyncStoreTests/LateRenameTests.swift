@@ -261,6 +261,70 @@ struct LateRenameTests {
     }
 
     @Test(
+        "Of a column that came back before it was renamed, what a program has written since is a write",
+        arguments: [true, false])
+    func writtenAfterItCameBack(saysLast: Bool) throws {
+        let folder = try TestFolder()
+        let a = try TestPeer(
+            folder, "a",
+            sql: "CREATE TABLE t(k TEXT PRIMARY KEY, v TEXT); INSERT INTO t VALUES('1', 'v1'), ('2', 'v2'), ('3', 'v3')"
+        )
+        let b = try TestPeer(folder, "b", cloning: a)
+        let again = "ALTER TABLE t DROP COLUMN v; ALTER TABLE t ADD COLUMN v TEXT;"
+        let renamed = """
+            CREATE TABLE u(k TEXT PRIMARY KEY, w TEXT); INSERT INTO u SELECT k, v FROM t; DROP TABLE t;
+            ALTER TABLE u RENAME TO t;
+            """
+        func migrateAtOnce() throws {
+            // No trigger is there to capture the update.
+            try b.write(again + renamed + "UPDATE t SET w = 'by b' WHERE k = '1'; INSERT INTO t VALUES('5', 'b5')")
+            try b.record()
+        }
+        if !saysLast { try migrateAtOnce() }
+        for release in [again + "INSERT INTO t VALUES('4', 'a4')", renamed] {
+            try a.write(release)
+            try a.record()
+        }
+        if saysLast { try migrateAtOnce() }
+        try agree(a, b)
+        for peer in [a, b] {
+            let rows = try peer.strings("SELECT k, w FROM t ORDER BY k")
+            #expect(rows == ["1|by b", "2|NULL", "3|NULL", "4|a4", "5|b5"], "\(peer.name)")
+        }
+    }
+
+    @Test("Of a column that was decided to be one that came back, what a program has written is a write on every peer")
+    func decidedAfterItCameBack() throws {
+        let folder = try TestFolder()
+        let a = try TestPeer(
+            folder, "a",
+            sql: """
+                CREATE TABLE t(k TEXT PRIMARY KEY, v TEXT, n INT);
+                INSERT INTO t(k, v) VALUES('1', 'v1'), ('2', 'v2'), ('3', 'v3')
+                """)
+        let b = try TestPeer(folder, "b", cloning: a)
+        let again = "ALTER TABLE t DROP COLUMN v; ALTER TABLE t ADD COLUMN v TEXT;"
+        let renamed = """
+            CREATE TABLE u(k TEXT PRIMARY KEY, n INT, w TEXT); INSERT INTO u SELECT k, n, v FROM t; DROP TABLE t;
+            ALTER TABLE u RENAME TO t;
+            """
+        for release in [again, renamed + "INSERT INTO t VALUES('4', 1, 'a4')"] {
+            try a.write(release)
+            try a.record()
+        }
+        try b.write(again + renamed + "UPDATE t SET w = 'by b' WHERE k = '1'; INSERT INTO t VALUES('5', 1, 'b5')")
+        try b.record()
+        try a.pull(from: b)
+        try b.pull(from: a)
+        _ = try a.store.migrate("", renamings: [Renaming(table: "t", column: "v", to: "w")])
+        try agree(a, b)
+        for peer in [a, b] {
+            let rows = try peer.strings("SELECT k, w FROM t ORDER BY k")
+            #expect(rows == ["1|by b", "2|NULL", "3|NULL", "4|a4", "5|b5"], "\(peer.name)")
+        }
+    }
+
+    @Test(
         "may be of the key, of which rows that hold the same say nothing, and few say too little",
         arguments: ["", "WITHOUT ROWID"], ["g", "of two"])
     func ofTheKey(kind: String, value: String) throws {

@@ -1,7 +1,7 @@
 import LogSyncModel
 import LogSyncState
 
-// What migrations alone have put into cells.
+// What migrations, or inserts, alone have put into cells.
 
 extension RowClock {
     /// Whether nothing of a row was written that the transaction of a fill had not seen.
@@ -14,6 +14,15 @@ extension RowClock {
 }
 
 extension CellState {
+    /// Whether the row's inserts alone have given the cell what it holds.
+    func isInserted(_ row: RowClock) -> Bool {
+        let inserts = row.insertEntries
+        return additions.isEmpty
+            && versions.allSatisfy { version in
+                inserts.contains { $0.peer == version.stamp.peer && $0.sequence == version.stamp.sequence }
+            }
+    }
+
     /// Whether migrations alone have given the cell what it holds, and no insert or update.
     func isFilled(_ row: RowClock) -> Bool {
         let inserts = row.insertEntries

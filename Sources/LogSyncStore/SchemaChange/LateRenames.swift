@@ -137,6 +137,8 @@ struct RenamedColumn {
         var isKnown: Bool
         /// That, as logs have it, where it is as recorded.
         var shown: Value?
+        /// Whether that is what the column begins with.
+        var isDefault: Bool
 
         /// Whether a program has written it after what is known of the column that it is, or since it was recorded.
         ///
@@ -144,15 +146,25 @@ struct RenamedColumn {
         ///   - stamps: of what is known of that column, without what this store has written there by mistake.
         ///   - isAnother: whether what it was until now is another column, so that other peers' writes are that one's.
         ///   - mistaken: whether what this store has written there by mistake is the last of all.
+        ///   - former: what the column that it is held when it was dropped here.
         func isLater(
-            than stamps: [Stamp], isAnother: Bool, mistaken: Bool, _ state: RowClock, _ store: OpenStore
+            than stamps: [Stamp], isAnother: Bool, mistaken: Bool, over former: [CellState], _ state: RowClock,
+            _ store: OpenStore
         ) -> Bool {
             if isKnown { return false }
             if isChanged { return true }
             let own = isAnother ? cell.stamps.filter { $0.peer == store.own } : cell.stamps
             guard let last = own.max(by: store.precedes) else { return false }
-            if cell.isFilled(state) { return mistaken }
+            // With a row that was inserted a column may have come back without what it held.
+            if isDefault && cell.isInserted(state) { return false }
+            if cell.isFilled(state) { return mistaken || differs(from: former) }
             return stamps.max(by: store.precedes).map { !store.precedes(last, $0) } ?? true
+        }
+
+        /// Whether a row holds something, and not what the column that it is held when it was dropped.
+        private func differs(from former: [CellState]) -> Bool {
+            let versions = former.flatMap(\.versions)
+            return !versions.isEmpty && shown != nil && !versions.contains { $0.value == shown }
         }
     }
 
@@ -170,10 +182,11 @@ struct RenamedColumn {
             try recorded != nil && recorded == digest
                 ? present.map { try ShownRows(store).identityValue($0.values[place], place, in: table) } : nil
         }
+        let isDefault = position.map { present?.values[$0] == store.defaultValue(of: table, $0) } ?? false
         let cell = record.state.take(own, shown)
         return Written(
             cell: cell, digest: digest, isChanged: recorded != nil && recorded != digest,
-            isKnown: known != nil && known == digest, shown: shown)
+            isKnown: known != nil && known == digest, shown: shown, isDefault: isDefault)
     }
 }
 
@@ -210,9 +223,10 @@ extension [RenamedColumn] {
                 stamps += mistaken.stamps.filter { $0.peer != store.own }
                 cell.add(mistaken)
             }
+            let former = column.former.map { record.state.cell($0) }
             let isWritten = written.isLater(
-                than: stamps + column.former.flatMap { record.state.cell($0).stamps },
-                isAnother: holdsOthers(column), mistaken: isMistaken, record.state, store)
+                than: stamps + former.flatMap(\.stamps), isAnother: holdsOthers(column), mistaken: isMistaken,
+                over: former, record.state, store)
             for id in column.former { cell.add(record.state.take(id, isWritten ? nil : written.shown)) }
             if !cell.isEmpty { record.state.cellsByName[column.told] = cell }
             guard let digest = written.digest, let present,

@@ -39,7 +39,7 @@ extension SchemaReconciliation {
             let present = try continued.row(of: record, at: position)?.row
             try changes.renamedLate.move(in: &record, present, in: table, store)
             if let present, changes.held.isEmpty {
-                gone.formUnion(values(of: changes.dropped, goneFrom: present, record, in: table))
+                try gone.formUnion(keepValues(of: changes.dropped, in: &record, from: present, table))
             }
             if !dropped.isEmpty {
                 for id in dropped where id < record.digests.count { record.digests[id] = 0 }
@@ -72,14 +72,26 @@ extension SchemaReconciliation {
         }
     }
 
-    /// Those of some columns that were dropped whose value is nowhere in a row any more.
-    private func values(
-        of dropped: [Int], goneFrom present: TableReader.Row, _ record: ClockRecord, in table: TrackedTable
-    ) -> [Int] {
+    /// Keeps what a record says of columns that were dropped where the row holds it still, in whatever column: that may turn out
+    /// to be this one.
+    ///
+    /// - Returns: those whose value is nowhere in the row any more.
+    private func keepValues(
+        of dropped: [Int], in record: inout ClockRecord, from present: TableReader.Row, _ table: TrackedTable
+    ) throws -> [Int] {
         let none = UInt32(truncatingIfNeeded: table.valueDigest.of(.null))
-        return dropped.filter { id in
-            record.digests.indices.contains(id) && record.digests[id] != none
-                && !present.digests.contains { UInt32(truncatingIfNeeded: $0) == record.digests[id] }
+        return try dropped.filter { id in
+            guard record.digests.indices.contains(id) else { return false }
+            let digest = record.digests[id]
+            let place = present.digests.firstIndex { UInt32(truncatingIfNeeded: $0) == digest }
+            guard digest == none || place != nil else { return true }
+            var cell = record.state.cell(id)
+            let value = try place.map { try ShownRows(store).identityValue(present.values[$0], $0, in: table) }
+            for index in cell.versions.indices where cell.versions[index].value == nil {
+                cell.versions[index].value = digest == none ? .null : value
+            }
+            record.state.setCell(id, cell)
+            return false
         }
     }
 
