@@ -37,12 +37,14 @@ import Testing
 
     @Test func `No content is made within the folder of another, which was meant for the one around it`() throws {
         try content.create()
-        let inner = ContentFolder(container: content.path, name: try .notes)
-        for attempt in [{ _ = try inner.exists() }, { try inner.create() }, { try inner.checkAvailable() }] {
-            let error = #expect(throws: LogSyncError.self) { try attempt() }
-            #expect(error?.help?.contains("--container \(folder.path) --content notes") == true, "\(error as Any)")
+        for container in [content.path, content.peersPath] {
+            let inner = ContentFolder(container: container, name: try .notes)
+            for attempt in [{ _ = try inner.exists() }, { try inner.create() }, { try inner.checkAvailable() }] {
+                let error = #expect(throws: LogSyncError.self) { try attempt() }
+                #expect(error?.help?.contains("--container \(folder.path) --content notes") == true, "\(error as Any)")
+            }
+            #expect(code { try inner.create() } == .configuration)
         }
-        #expect(code { try inner.create() } == .configuration)
         #expect(try folder.files() == ["notes/logsync.json"])
     }
 

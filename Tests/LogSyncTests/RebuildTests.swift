@@ -145,12 +145,17 @@ struct RebuildTests {
     @Test("What is no content folder is not removed; what a killed removal has left is")
     func notOurs() async throws {
         let plain = world.container + "/plain"
-        try FileManager.default.createDirectory(atPath: plain + "/photos", withIntermediateDirectories: true)
-        for name in ["plain", "absent"] {
+        let project = world.container + "/project"
+        for folder in [plain + "/photos", project + "/peers", project + "/Sources"] {
+            try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+        }
+        try Data("notes".utf8).write(to: URL(fileURLWithPath: project + "/peers/alice.txt"))
+        for name in ["plain", "absent", "project"] {
             let error = await #expect(throws: LogSyncError.self) { try await destroy(name) }
             #expect(error?.code == .containerUnavailable)
         }
         #expect(FileManager.default.fileExists(atPath: plain + "/photos"))
+        #expect(FileManager.default.fileExists(atPath: project + "/peers/alice.txt"))
         try FileManager.default.removeItem(atPath: world.contentPath + "/logsync.json")
         _ = try await destroy()
         #expect(!FileManager.default.fileExists(atPath: world.contentPath))

@@ -198,6 +198,40 @@ struct UndecidedNamesTests {
         #expect(doctor.findings.filter { $0.severity == .trouble && $0.what.contains("t.n") }.isEmpty, "\(doctor)")
     }
 
+    @Test(
+        "Names go round while columns before them are dropped and added again", arguments: [1, 2], [true, false])
+    func roundBehindOthers(count: Int, hasOthers: Bool) async throws {
+        let dropped = count == 1 ? ["x"] : ["x", "y"]
+        let columns =
+            ["k TEXT PRIMARY KEY"] + ["x", "y", "a", "b", "c"].map { "\($0) TEXT" } + (hasOthers ? ["n INTEGER"] : [])
+        let (world, a, b) = try await pair(
+            """
+            CREATE TABLE t(\(columns.joined(separator: ", ")));
+            INSERT INTO t(k, x, y, a, b, c) VALUES('1', 'x1', 'y1', 'a1', 'b1', 'c1'), ('2', 'x2', 'y2', 'a2', 'b2', 'c2')
+            """)
+        let steps = dropped.map { "ALTER TABLE t DROP COLUMN \($0); ALTER TABLE t ADD COLUMN \($0) TEXT;" }
+        let round = """
+            ALTER TABLE t RENAME a TO away; ALTER TABLE t RENAME b TO a; ALTER TABLE t RENAME c TO b;
+            ALTER TABLE t RENAME away TO c;
+            """
+        try b.execute("UPDATE t SET c = 'by b' WHERE k = '2'")
+        try await settle(b, a)
+        // The one looks after each step, the other at the end.
+        for step in steps + [round] {
+            try b.execute(step)
+            try await settle(b)
+        }
+        try b.execute("INSERT INTO t(k, a, b, c) VALUES('3', 'b3', 'c3', 'a3')")
+        try a.execute(steps.joined() + round)
+        try a.execute("UPDATE t SET a = 'by a' WHERE k = '1'")
+        try await settle(a, b)
+        for machine in [a, b, try await world.clone("z")] {
+            let rows = try machine.strings("SELECT k || ' ' || c || ' ' || a || ' ' || b FROM t ORDER BY k")
+            #expect(rows == ["1 a1 by a c1", "2 a2 b2 by b", "3 a3 b3 c3"], "\(machine.name)")
+            #expect(try await machine.status().undecided.isEmpty)
+        }
+    }
+
     @Test("What a column is said to be counts before what others have written since they heard it")
     func saidInBetween() async throws {
         let (world, a, b) = try await pair("CREATE TABLE t(k TEXT PRIMARY KEY, v TEXT)")

@@ -60,13 +60,23 @@ package struct ContentFolder: Sendable {
         return true
     }
 
-    /// The advice where the container is a content's folder, and the one around it was meant; nil where it is none.
+    /// The advice where the container is a content's folder or lies in one, and the one around that was meant; nil where it
+    /// does not.
     private var containerAround: String? {
-        let marker = try? fileSystem.status("\(container)/\(Self.markerName)", followingLinks: false)
-        guard marker?.isFile ?? false else { return nil }
-        let around = container.dropLast(container.lastComponent.count + 1)
-        return "\(container) is the folder of a content itself, not the shared folder around it: give "
-            + "--container \(around.isEmpty ? "." : around) --content \(container.lastComponent)"
+        var content = container
+        while true {
+            let marker = try? fileSystem.status("\(content)/\(Self.markerName)", followingLinks: false)
+            let around = String(content.dropLast(content.lastComponent.count + 1))
+            if marker?.isFile ?? false {
+                let what =
+                    content == container
+                    ? "is the folder of a content itself" : "lies in \(content), the folder of a content"
+                return "\(container) \(what), not the shared folder around it: give "
+                    + "--container \(around.isEmpty ? "." : around) --content \(content.lastComponent)"
+            }
+            guard !around.isEmpty, around.count < content.count else { return nil }
+            content = around
+        }
     }
 
     /// A content within another's folder is one that nobody looks for.

@@ -71,10 +71,13 @@ extension ContentFolder {
         do throws(FileSystemError) {
             if try fileSystem.status(path, followingLinks: false).isDirectory {
                 let entries = try fileSystem.list(path, statuses: true)
-                // The folder itself goes last, when nothing is in it any more.
+                // The folder itself goes last, when nothing is in it any more, and before it the one of the peers.
                 if entries.isEmpty { return }
                 if entries.contains(where: { $0.name == Self.peersName && ($0.status?.isDirectory ?? false) }) {
-                    return
+                    let peers = try existingEntries(peersPath)
+                    if peers.contains(where: { PeerID($0.name) != nil }) || peers.isEmpty && entries.count == 1 {
+                        return
+                    }
                 }
             }
         } catch let error where error.isAbsence {

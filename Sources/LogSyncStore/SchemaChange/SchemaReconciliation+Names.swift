@@ -20,24 +20,18 @@ extension SchemaReconciliation {
         guard try Capture.isInstalled(table, on: connection) else {
             return try exchanged(known, present, in: table, schema)
         }
-        // Fewer, where others were dropped: what is left stands in the same order.
-        let left = present.count < known.count ? Self.placed(known, at: present) : known
-        guard !left.isEmpty else { return .none }
-        let byPlace = left.compactMap { column in
-            present.first { $0.offset == column.ordinal && $0.element.declaredType == column.type }.map {
-                (column, $0.element)
+        let shifts = try (0...cameBack(known, present, in: table, schema)).compactMap { count in
+            Shift(known, present, without: count)
+        }
+        guard var shift = shifts.first else { return .none }
+        if shifts.count > 1 {
+            var most = try score(shift.byPlace, in: table, schema)
+            for other in shifts.dropFirst() {
+                let score = try score(other.byPlace, in: table, schema)
+                if score > most { (shift, most) = (other, score) }
             }
         }
-        let byName = left.compactMap { column in
-            present.first { $0.element.name.folded == column.name.folded }.map { (column, $0.element) }
-        }
-        let isShifted = byPlace.contains { column, new in
-            // The name is another column's, or the column's former name is at another place.
-            new.name.folded != column.name.folded
-                && (byName.contains { $0.1.name.folded == new.name.folded }
-                    || byName.contains { $0.0.id == column.id })
-        }
-        guard byPlace.count == left.count, isShifted else { return .none }
+        let (known, present, byPlace, byName) = (shift.known, shift.present, shift.byPlace, shift.byName)
         var (places, names) = (try score(byPlace, in: table, schema), try score(byName, in: table, schema))
         let isToldByValues = names > places
         if places == names {
@@ -74,6 +68,58 @@ extension SchemaReconciliation {
         return MovedNames(renamed: byPlace.filter { $1.name.folded != $0.name.folded })
     }
 
+    /// How many columns ALTER TABLE may have dropped and added again, after all others, so that nothing of what they held is
+    /// there.
+    private func cameBack(
+        _ known: [KnownColumn], _ present: [(offset: Int, element: TableSchema.Column)], in table: TrackedTable,
+        _ schema: TableSchema
+    ) throws -> Int {
+        var back: Set<Int64> = []
+        for (_, new) in present.reversed() {
+            guard let column = known.first(where: { $0.name.folded == new.name.folded }),
+                known.contains(where: { $0.ordinal > column.ordinal && !back.contains($0.id) }),
+                try isContradicted(column, by: new, in: table, schema)
+            else { break }
+            back.insert(column.id)
+        }
+        return back.count
+    }
+
+    /// Columns, with what stands at their places and what bears their names by now, where that is not the same.
+    private struct Shift {
+        let known: [KnownColumn]
+        let present: [(offset: Int, element: TableSchema.Column)]
+        let byPlace: [(KnownColumn, TableSchema.Column)]
+        let byName: [(KnownColumn, TableSchema.Column)]
+
+        /// - Parameter count: so many of the last columns were dropped and added again.
+        init?(_ known: [KnownColumn], _ present: [(offset: Int, element: TableSchema.Column)], without count: Int) {
+            let back = Set(present.suffix(count).map { $0.element.name.folded })
+            let (known, present) = (known.filter { !back.contains($0.name.folded) }, Array(present.dropLast(count)))
+            // Fewer, where others were dropped: what is left stands in the same order.
+            let left =
+                present.count < known.count || count > 0
+                ? SchemaReconciliation.placed(known, at: present) : known
+            guard !left.isEmpty else { return nil }
+            byPlace = left.compactMap { column in
+                present.first { $0.offset == column.ordinal && $0.element.declaredType == column.type }.map {
+                    (column, $0.element)
+                }
+            }
+            let byName = left.compactMap { column in
+                present.first { $0.element.name.folded == column.name.folded }.map { (column, $0.element) }
+            }
+            let isShifted = byPlace.contains { column, new in
+                // The name is another column's, or the column's former name is at another place.
+                new.name.folded != column.name.folded
+                    && (byName.contains { $0.1.name.folded == new.name.folded }
+                        || byName.contains { $0.0.id == column.id })
+            }
+            guard byPlace.count == left.count, isShifted else { return nil }
+            (self.known, self.present, self.byName) = (known, present, byName)
+        }
+    }
+
     /// Whether rows that have not been written since hold nothing in a column of what their records have of the one that it
     /// would be: ALTER TABLE would have left that there.
     private func isContradicted(
@@ -84,7 +130,7 @@ extension SchemaReconciliation {
     }
 
     /// The columns whose names are all that a table has now, with the places at which these stand; none where others have come.
-    private static func placed(
+    fileprivate static func placed(
         _ known: [KnownColumn], at present: [(offset: Int, element: TableSchema.Column)]
     ) -> [KnownColumn] {
         let names = Set(present.map { $0.element.name.folded })

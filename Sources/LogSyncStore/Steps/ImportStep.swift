@@ -14,8 +14,8 @@ package struct ImportStep: Sendable {
 
 extension ImportStep {
     /// Records local changes, then merges transactions from `next` until it returns nil or the lock budget is spent, within
-    /// the caller's write transaction. One that says what a column of this store is ends the step: what comes
-    /// after it is another peer's answer to that, and not to what rows hold here under the former name.
+    /// the caller's write transaction. One that says that a column is another one than it was taken for here ends the step: what
+    /// comes after it may be a peer's answer to that, and not to what rows hold here under the former name.
     ///
     /// - Throws: ``NotReady`` for a transaction that has to wait, ``RefusedTransaction`` for one that cannot be merged,
     ///   ``UnreadyTable``, ``RowGone``, and what `next` and streaming throw; the whole step is then undone.
@@ -26,14 +26,14 @@ extension ImportStep {
         repeat {
             guard let incoming = try next() else { break }
             try step.merge(incoming, into: store) { try TransactionMerge(store, $0) }
-        } while try ContinuousClock.now < deadline && !isSchemaDecided(in: store)
+        } while try ContinuousClock.now < deadline && !hasLateRenames(store)
         try step.finish(in: store)
         return step
     }
 
-    /// Whether something that was merged has changed what the schema means.
-    private static func isSchemaDecided(in store: OpenStore) throws -> Bool {
-        try store.cached.hasLateRenames == nil && RecordStep.isSchemaOpen(store)
+    /// Whether something that was merged says that a column is another one than it was taken for.
+    private static func hasLateRenames(_ store: OpenStore) throws -> Bool {
+        try store.cached.hasLateRenames == nil && LateRenames(store).areTold(in: store.catalog)
     }
 
     /// Merges the next transaction of the peer that a restored store was, then records what that one does not say; see
