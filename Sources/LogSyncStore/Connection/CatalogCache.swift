@@ -10,6 +10,8 @@ struct CatalogCache {
     var batchings: [Int64: Batching] = [:]
     /// Columns' defaults as evaluated, by table and column id.
     var defaults: [String: Value] = [:]
+    /// By table id, the positions of columns whose defaults are of the moment (``FixedDefault``).
+    var momentaryDefaults: [Int64: Set<Int>] = [:]
     /// Whether of some columns it is not known what they were called (``UndecidedColumns``).
     var hasUndecided: Bool?
     /// Whether columns or tables are left alone because they seem to refer to other rows (``HeldReferences``).

@@ -80,13 +80,13 @@ extension OpenStore {
 }
 
 extension OpenStore {
-    /// What a column shows where it has no entry.
+    /// What a column shows where it has no entry: the same on every peer (``FixedDefault``).
     func defaultValue(of table: TrackedTable, _ position: Int) -> Value {
         let key = "\(table.id).\(table.columns[position].id)"
         if let known = cached.defaults[key] { return known }
         var value = Value.null
         if let sql = table.schema.column(table.columns[position].local)?.defaultSQL,
-            let read = try? connection.scalar("SELECT \(sql)")
+            let read = try? connection.scalar("SELECT \(FixedDefault(sql).sql)")
         {
             // The default's SQL was accepted by SQLite when the column was declared; one that needs a row's context
             // cannot be evaluated alone, and no column that was added later may have such a default.
@@ -94,5 +94,18 @@ extension OpenStore {
         }
         cached.defaults[key] = value
         return value
+    }
+
+    /// What a column shows where it has no entry, if SQLite itself would put something else there at each time.
+    func momentaryDefault(of table: TrackedTable, _ position: Int) -> Value? {
+        let positions =
+            cached.momentaryDefaults[table.id]
+            ?? Set(
+                table.columns.indices.filter { position in
+                    table.schema.column(table.columns[position].local)?.defaultSQL.map { FixedDefault($0).isMomentary }
+                        ?? false
+                })
+        cached.momentaryDefaults[table.id] = positions
+        return positions.contains(position) ? defaultValue(of: table, position) : nil
     }
 }

@@ -276,7 +276,7 @@ final class ShownRows {
             taken = integer
         }
         for (position, value) in values.enumerated() {
-            guard let value else { continue }
+            guard let value = value ?? store.momentaryDefault(of: table, position) else { continue }
             names.append(table.columns[position].local)
             arguments.append(value)
         }
