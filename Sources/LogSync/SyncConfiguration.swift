@@ -79,6 +79,9 @@ public struct SyncConfiguration: Sendable {
         return configuration
     }
 
+    /// Whether the program's triggers fire where rows of others come.
+    var firesTriggers = StoreConfiguration().firesTriggers
+
     private var isShared = StoreConfiguration().isShared
 
     /// How much of a database SQLite keeps in memory, in bytes.
@@ -111,6 +114,7 @@ extension SyncConfiguration {
         configuration.pageCache = pageCache
         configuration.lockBudget = lockBudget
         configuration.isShared = isShared
+        configuration.firesTriggers = firesTriggers
         return configuration
     }
 

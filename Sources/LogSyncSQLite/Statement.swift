@@ -109,7 +109,10 @@ package final class Statement {
         defer { sqlite3_reset(handle) }
         connection.endRow()
         if code == SQLITE_DONE || code == SQLITE_MISMATCH { return code }
-        if code & 0xFF == SQLITE_CONSTRAINT, !isOfVirtualTable { return sqlite3_extended_errcode(connection.handle) }
+        if code & 0xFF == SQLITE_CONSTRAINT, !isOfVirtualTable {
+            connection.noteRefusal()
+            return sqlite3_extended_errcode(connection.handle)
+        }
         throw connection.failure(code, sql)
     }
 

@@ -43,6 +43,20 @@ package struct TriggerBody {
         return " \(tokens.text(3..<start)) \(kept.map { "\($0); " }.joined())END"
     }
 
+    /// A trigger's text, or the end of it, whose conditions refuse nothing: each `RAISE(…)` is NULL.
+    ///
+    /// Source: <https://www.sqlite.org/lang_createtrigger.html#the_raise_function>.
+    package static func withoutRaise(_ sql: String) -> String {
+        let tokens = SQLTokens(sql)
+        var (text, first) = ("", 0)
+        for index in 0..<tokens.count where tokens.word(index) == "RAISE" && index + 1 < tokens.count {
+            guard index >= first, tokens.word(index + 1) == "(", let last = tokens.closing(index + 1) else { continue }
+            text += tokens.text(first..<index) + " NULL "
+            first = last + 1
+        }
+        return first == 0 ? sql : " " + text + tokens.text(first..<tokens.count)
+    }
+
     private var statements: [Range<Int>] {
         var found: [Range<Int>] = []
         var first = start

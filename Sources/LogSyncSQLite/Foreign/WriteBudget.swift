@@ -27,6 +27,8 @@ final class WriteBudget {
     private var fired: [CChar] = []
     /// The trigger that had fired last when a statement failed.
     fileprivate(set) var failedTrigger: String?
+    /// What SQLite said then.
+    fileprivate(set) var failure = ""
 
     /// Has the connection's statements ask. A function that nobody calls keeps this object as long as SQLite's connection
     /// is open, which may be longer than ours is there.
@@ -118,6 +120,15 @@ extension Connection {
 
     /// The trigger that had fired last when the last statement that writes rows failed; nil where none had, or none failed.
     package var failedTrigger: String? { budget?.failedTrigger }
+
+    /// What SQLite said then.
+    package var triggersFailure: String { budget?.failure ?? "" }
+
+    /// Notes that a constraint has refused what a statement writes: the table's own, or one of a table that a trigger writes.
+    func noteRefusal() {
+        budget?.fail()
+        budget?.failure = String(cString: sqlite3_errmsg(handle))
+    }
 
     /// What a trigger is to blame for; nil where that is not said.
     func triggerFailure(_ code: Int32, _ sql: String) -> LogSyncError? {

@@ -38,8 +38,9 @@ struct AppTriggerCopies {
 extension OpenStore {
     /// Sees to it that the app's triggers on untracked tables fire when logsync writes the app's rows: an import, a
     /// parked row that can be shown again, a conflict that is settled, another policy. Every write transaction of that
-    /// kind begins with it, most by ``RecordStep``.
+    /// kind begins with it, most by ``RecordStep``. A database that no program uses has nobody who asks for what they keep.
     func copyAppTriggers() throws {
+        guard configuration.firesTriggers else { return }
         try triggerCopies.make(catalog, extensions: configuration.extensions, on: connection)
     }
 

@@ -1,4 +1,5 @@
 import LogSyncModel
+import LogSyncSQLite
 import LogSyncState
 
 /// Puts what was decided into the tables: rows that are not shown any more go first, then rows that show something else
@@ -102,6 +103,12 @@ struct ShownRowsUpdate {
     private func show(_ candidate: Candidate, wasParked: Bool) throws {
         let table = candidate.table
         guard try shownRows.show(candidate.full, in: table, replacing: candidate.replaced) else {
+            if let name = store.connection.failedTrigger.flatMap(AppTriggers.name) {
+                throw LogSyncError(
+                    .invalidStore,
+                    "the trigger \(name) refuses a row of \(table.name): \(store.connection.triggersFailure); nothing was changed",
+                    help: "Mend the trigger, or what is in the way in the table that it writes")
+            }
             throw LogSyncError(
                 .invalidStore,
                 "a row of \(table.name) that breaks no constraint was refused; nothing was changed",

@@ -14,6 +14,8 @@ package struct StoreConfiguration: Sendable {
     /// Whether programs may use the database meanwhile: the write lock is left to them then where it was held for long, see
     /// ``LockTurns``.
     package var isShared = true
+    /// Whether the program's triggers on tables of its own fire where rows of others come (`OpenStore.copyAppTriggers`).
+    package var firesTriggers = true
     /// Texts and BLOBs of more bytes than this are recorded as blob files. 0 … 2³¹ − 1.
     package var blobThreshold = StoreConfiguration.defaultBlobThreshold
     /// About how many bytes of rows a recording holds in memory before it writes them into the log.
