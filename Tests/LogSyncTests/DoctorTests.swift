@@ -291,6 +291,18 @@ struct DoctorTests {
         }
     }
 
+    @Test("What a peer has recorded and not published is missed by nobody")
+    func unpublished() async throws {
+        try b.insert("two")
+        _ = try await b.with { try await $0.import() }
+        try await a.sync()
+        for path in [a.path, world.contentPath] {
+            #expect(try await examine(path, as: a).findings.allSatisfy { $0.severity == .note })
+            let report = try await Replicator.verify(path, configuration: a.configuration)
+            #expect(report.findings.allSatisfy { $0.severity == .note }, "\(report.findings)")
+        }
+    }
+
     @Test("A damaged file, an incomplete one and a gap are found, and the receipt that complains")
     func files() async throws {
         for row in ["two", "three", "four"] {

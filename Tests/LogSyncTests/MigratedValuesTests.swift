@@ -45,6 +45,42 @@ struct MigratedValuesTests {
         }
     }
 
+    // MARK: New columns
+
+    private static let items = "CREATE TABLE item(k TEXT PRIMARY KEY, note TEXT);"
+    private static let item = "SELECT k || ' ' || prio FROM item ORDER BY k"
+    private static let prio =
+        "ALTER TABLE item ADD COLUMN prio INTEGER NOT NULL DEFAULT 0; UPDATE item SET prio = length(k)"
+
+    @Test(
+        "What a program sets a new column to after its migration stays, be it what the column begins with",
+        arguments: [0, 7], [true, false])
+    func setAfterAMigration(value: Int, looksBetween: Bool) async throws {
+        let b = try await peers(Self.items + "INSERT INTO item(k) VALUES('aa'), ('bb'), ('cc')")
+        try migrate(a, Self.prio)
+        if looksBetween { try await settle(a, b) }
+        try a.execute("UPDATE item SET prio = \(value) WHERE k = 'bb'")
+        try await settle(a, b)
+        try migrate(b, Self.prio)
+        try await settle(a, b)
+        try await expectSame(a, b, query: Self.item, ["aa 2", "bb \(value)", "cc 2"])
+    }
+
+    @Test(
+        "So it does in a table's only row, which each one's migration writes",
+        arguments: ["look", "no look", "new row"])
+    func onlyRow(kind: String) async throws {
+        let b = try await peers(Self.items + (kind == "new row" ? "" : "INSERT INTO item(k) VALUES('x')"))
+        try migrate(a, Self.prio)
+        if kind == "look" { try await settle(a, b) }
+        try a.execute(
+            kind == "new row" ? "INSERT INTO item(k, prio) VALUES('x', 7)" : "UPDATE item SET prio = 7 WHERE k = 'x'")
+        try await settle(a, b)
+        try migrate(b, Self.prio)
+        try await settle(a, b)
+        try await expectSame(a, b, query: Self.item, ["x 7"])
+    }
+
     // MARK: Without a key
 
     private static let links = """

@@ -63,7 +63,10 @@ struct FolderExamination {
         examination.branches = branches ?? Set(library.snapshots.found(scan).flatMap(\.manifest.branches))
         examination.collected = examination.collected(library.snapshots, scan)
         for peer in scan.peers.values {
-            if let receipt = peer.receipt.value { examination.imported.formUnion(receipt.content.imported) }
+            guard var imported = peer.receipt.value?.content.imported else { continue }
+            // Of its own, what it has not published is in its outbox.
+            imported[peer.id] = 0
+            examination.imported.formUnion(imported)
         }
         for peer in scan.peers.values.sorted(by: { $0.id < $1.id }) {
             findings += examination.documents(peer) + examination.logFiles(peer, library)

@@ -4,8 +4,8 @@ import LogSyncSQLite
 /// Where a migration's own writes end among what was captured of a table in which columns have just appeared.
 ///
 /// A trigger says that a row was written, not by whom. A migration that fills a column goes over the rows: by a statement,
-/// all of whose rows have its time, or one row after the other in the order of keys. What is written to a row after the
-/// last such pass is the program's, and no fill.
+/// all of whose rows have its time, or one row after the other in the order of keys; where there is one row, its first write
+/// is that. What is written to a row after the last such pass is the program's, and no fill.
 struct MigrationPass {
     /// The last pending number of the last pass; 0 where there was none.
     private(set) var end: Int64 = 0
@@ -70,11 +70,15 @@ struct MigrationPass {
     }
 
     private mutating func endStatement() {
-        if rows.count > 1 {
+        // Of a table's only row the first write goes over all rows; what comes after it does not.
+        let isOnly = rows.count == 1 && all == 1 && end == 0 && single.isEmpty
+        if rows.count > 1 || isOnly {
             end = lastNumber
             if rows.count < all { edits.formUnion(rows) }
         }
-        if rows.count == 1, let key = rows.first, let milliseconds { single.append((key, lastNumber, milliseconds)) }
+        if rows.count == 1, !isOnly, let key = rows.first, let milliseconds {
+            single.append((key, lastNumber, milliseconds))
+        }
         rows = []
         milliseconds = nil
     }

@@ -122,6 +122,16 @@ final class TableRecording {
         return isFilled ? nil : milliseconds
     }
 
+    /// Whether a program has written a row after the migration's last pass, which has put something into a new column, so that
+    /// it is this write by which the row holds there what the column begins with.
+    func isSetBack(_ key: RowKey, _ row: TouchedRow, in position: Int) throws -> Bool {
+        let pass = try migrationPass()
+        guard pass.end > 0, row.lastNumber > pass.end, pass.programWrites[key] != nil else { return false }
+        let isFilled = try filledColumns[position] ?? isFilled(position, by: pass)
+        filledColumns[position] = isFilled
+        return isFilled
+    }
+
     /// Whether a row that no program has written holds something in a new column.
     private func isFilled(_ position: Int, by pass: MigrationPass) throws -> Bool {
         let column = SQL.name(table.columns[position].local)

@@ -233,7 +233,10 @@ struct RowRecorder {
                 && !isWrittenSinceHeld(column, at: index, of: row)
             let own = try isFilled ? recording.programWrite(to: row.key, row.touched, in: index) : nil
             if isFilled && !isWritten && own == nil { recorder.fills.note(row[index], of: column.id, in: table) }
-            guard row[index] != shown && !isDefault(row[index], index) else { continue }
+            let isBegun =
+                try isDefault(row[index], index)
+                && !(isNew.contains(column.id) && recording.isSetBack(row.key, row.touched, in: index))
+            guard row[index] != shown && !isBegun else { continue }
             if let own {
                 captured[index] = own
             } else if isFilled {
