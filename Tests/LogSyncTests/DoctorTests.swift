@@ -291,6 +291,17 @@ struct DoctorTests {
         }
     }
 
+    @Test("A table of the program's whose name is as logsync's own is named, as nothing of it is replicated")
+    func namedAsOurs() async throws {
+        try a.execute("CREATE TABLE LogSync_notes(id INTEGER PRIMARY KEY)")
+        try await a.sync()
+        let found = try await examine(a.path, as: a).findings.filter { $0.severity != .note }
+        #expect(found.map(\.code) == ["not-replicated"] && found.first?.help == "give it another name", "\(found)")
+        try a.execute("ALTER TABLE LogSync_notes RENAME TO other")
+        try await a.sync()
+        #expect(try await examine(a.path, as: a).findings.allSatisfy { $0.severity == .note })
+    }
+
     @Test("What a peer has recorded and not published is missed by nobody")
     func unpublished() async throws {
         try b.insert("two")

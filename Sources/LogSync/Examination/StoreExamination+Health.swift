@@ -109,8 +109,11 @@ extension StoreExamination {
             findings.append(
                 Finding(
                     "not-replicated", .trouble, "a table is not replicated", at: "\(path): \(table)",
-                    why: "logsync cannot write it, or it holds the version of its program's schema",
-                    help: "leave it out with logsync init --skip or --local the next time"))
+                    why: table.folded.hasPrefix("logsync_")
+                        ? "its name begins with logsync_, as only logsync's own may"
+                        : "logsync cannot write it, or it holds the version of its program's schema",
+                    help: table.folded.hasPrefix("logsync_")
+                        ? "give it another name" : "leave it out with logsync init --skip or --local the next time"))
         }
         return findings
     }

@@ -94,7 +94,7 @@ extension Store {
                     .map { "\(table.schema.name).\($0.local)" }
             }
             health.otherColumns = try store.catalog.programTables.flatMap { try Self.otherColumns(of: $0, store) }
-            health.untracked = try untracked(store)
+            health.untracked = try untracked(store) + OwnObjects(connection: store.connection).strangeTables()
             health.sameLetters = try sameLetters(store)
             health.leftByAnotherName = try LeftTables(connection).renamed()
             return health

@@ -41,13 +41,21 @@ struct OwnObjects {
         return report
     }
 
+    /// The tables of a store that have such a name and are the program's: they are left alone.
+    func strangeTables() throws -> [String] {
+        let fixed = try Self.tables()
+        return try named().filter { object in
+            object.type == "table" && !fixed.contains(object.name) && !Self.isNumbered(object.name, Self.numbered)
+        }.map(\.name)
+    }
+
     /// Removes what logsync put there, and nothing else: first what programs notice, then the rest bit by bit. The facts
     /// stay until ``dropFacts()``.
     func drop(_ portions: WritePortions) throws {
         let fixed = try Self.tables()
         let own = try named().filter { object in
             switch object.type {
-            case "table": fixed.contains(object.name) || Self.isNumbered(object.name, ["clock", "unique", "pending"])
+            case "table": fixed.contains(object.name) || Self.isNumbered(object.name, Self.numbered)
             case "trigger": Self.isNumbered(object.name, Capture.triggerNames)
             default: false
             }
@@ -188,6 +196,9 @@ struct OwnObjects {
             return Set(try OwnObjects(connection: connection).named().filter { $0.type == "table" }.map(\.name))
         }
     }
+
+    /// The kinds of tables that each tracked table has.
+    private static let numbered = ["clock", "unique", "pending"]
 
     /// Whether a name is one by which each tracked table has objects.
     private static func isNumbered(_ name: String, _ kinds: [String]) -> Bool {
