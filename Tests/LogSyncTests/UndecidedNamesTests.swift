@@ -258,6 +258,32 @@ struct UndecidedNamesTests {
         #expect(try c.strings("SELECT k || ' ' || v_o || ' ' || v FROM t") == ["1 old new"])
     }
 
+    @Test("What is said once more of a column that is known by another name keeps its time")
+    func saidOnceMore() async throws {
+        let (world, a, b) = try await pair("CREATE TABLE t(k TEXT PRIMARY KEY, v TEXT)")
+        let c = try await world.clone("c")
+        let steps = ["ALTER TABLE t ADD COLUMN x TEXT", "ALTER TABLE t RENAME x TO y"]
+        for machine in [a, c] {
+            try machine.execute(steps.joined(separator: ";"))
+            try await settle(machine)
+        }
+        try c.execute("INSERT INTO t VALUES('1', 'v', 'old')")
+        try await settle(c, a, b)
+        try b.execute("INSERT INTO t VALUES('2', 'v')")
+        for step in steps {
+            try b.execute(step)
+            try await b.sync()
+        }
+        try c.execute("UPDATE t SET y = 'new' WHERE k = '1'")
+        _ = try await c.with { try await $0.import() }
+        // The other one hears what the column is before it hears of that.
+        try await a.sync()
+        try await settle(a, b, c)
+        for machine in [a, b, c, try await world.clone("z")] {
+            #expect(try machine.strings("SELECT y FROM t WHERE k = '1'") == ["new"], "\(machine.name)")
+        }
+    }
+
     @Test("Names that go round in a rebuild of a table of which few rows are known are undecided")
     func roundOfFew() async throws {
         let (world, a, b) = try await pair("CREATE TABLE t(k TEXT PRIMARY KEY, a TEXT, b TEXT, c TEXT, w TEXT)")

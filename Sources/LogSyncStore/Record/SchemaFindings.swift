@@ -20,6 +20,10 @@ package struct SchemaFindings: Sendable, Equatable {
     /// Tables, by id, that have lost columns.
     var tablesWithoutColumns: Set<Int64> = []
 
+    /// Columns, by table and column id, that were here under first names of their own, under which records keep what was said
+    /// of them until now.
+    var lateNames: [Int64: [Int: String]] = [:]
+
     /// Columns, by table and column id, that have another type than before.
     var retypedColumns: [Int64: Set<Int>] = [:]
 
@@ -68,6 +72,7 @@ package struct SchemaFindings: Sendable, Equatable {
         newColumns.merge(other.newColumns) { $0.union($1) }
         releasedColumns.merge(other.releasedColumns) { $0.union($1) }
         tablesWithoutColumns.formUnion(other.tablesWithoutColumns)
+        lateNames.merge(other.lateNames) { $0.merging($1) { $1 } }
         retypedColumns.merge(other.retypedColumns) { $0.union($1) }
         formerReferences.merge(other.formerReferences) { $0.union($1) }
         formerReferenceRows.merge(other.formerReferenceRows) { $0 + $1 }

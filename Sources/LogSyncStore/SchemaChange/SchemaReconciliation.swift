@@ -38,6 +38,7 @@ struct SchemaReconciliation {
         var keys = try reconcileKeys(kinds)
         for column in columns.flatMap({ table, changes in changes.renamedLate.map { (table, $0) } }) {
             keys[column.0]?.rename(column.1.name, to: column.1.told)
+            findings.lateNames[column.0, default: [:]][column.1.id] = column.1.name
         }
         if !keys.isEmpty { try store.reloadCatalog() }
         for table in store.catalog.tables where keys[table.id] != nil { try store.noteOtherKey(of: table) }

@@ -56,4 +56,20 @@ extension RowRecorder {
         }
         return isShown
     }
+
+    /// When what a row holds in columns was written that were here under names of their own until now: an older value that is
+    /// said once more, under the other name, is no later for that.
+    ///
+    /// - Returns: by position, in Unix milliseconds.
+    func writtenLate(_ changed: [Int], of row: Row, _ former: ClockRecord) -> [Int: Int64] {
+        guard let names = recorder.findings.lateNames[table.id] else { return [:] }
+        return changed.reduce(into: [:]) { times, position in
+            guard let name = names[table.columns[position].id],
+                let cell = former.state.cellsByName.first(where: { $0.key.folded == name.folded })?.value,
+                let last = cell.versions.max(by: { store.precedes($0.stamp, $1.stamp) }),
+                last.value.map({ table.valueDigest.of($0) }) == row.values.digests[position]
+            else { return }
+            times[position] = last.stamp.time.milliseconds
+        }
+    }
 }

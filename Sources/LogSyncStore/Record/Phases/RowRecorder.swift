@@ -157,7 +157,8 @@ struct RowRecorder {
         let renewed = said.filter { !changed.contains($0) && !rekeyed.contains($0) } + rekeyed
         if !changed.isEmpty || !first.fills.isEmpty || !counted.isEmpty || !renewed.isEmpty {
             try write(
-                changed, writtenAt: first.captured, fills: first.fills, counted, renewed, besides: renumbered, of: row,
+                changed, writtenAt: first.captured.merging(writtenLate(changed, of: row, former)) { own, _ in own },
+                fills: first.fills, counted, renewed, besides: renumbered, of: row,
                 into: &record, at: position)
         } else {
             recorder.untold.noteOtherIntegers(
