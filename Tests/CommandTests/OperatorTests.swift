@@ -59,6 +59,16 @@ import Testing
         #expect(none.code == 74 && none.errors.contains("may open 24 files"), "\(none)")
     }
 
+    @Test func `a packaged database for whose copy there is no room is not at fault`() async throws {
+        let tool = try Tool()
+        let store = try await tool.store("a.db")
+        try await tool.sql("seed.db", "CREATE TABLE notes(id, text); INSERT INTO notes VALUES(7, zeroblob(900000))")
+        let script = "ulimit -f 200; exec logsync seed \(store) --from seed.db"
+        let ended = await (try shell(tool, script)).end()
+        #expect(ended.code == 74 && ended.errors.contains("could not be copied"), "\(ended)")
+        #expect(ended.errors.contains("TMPDIR") && !ended.errors.contains("not an error"), "\(ended)")
+    }
+
     // MARK: A log that is gone
 
     /// Stops a daemon in a moment in which it has the store's log open and does not write it: it closes what nobody uses.

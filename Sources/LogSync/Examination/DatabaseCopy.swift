@@ -24,6 +24,13 @@ enum DatabaseCopy {
                 case .SQLITE_CANTOPEN, .SQLITE_READONLY, .SQLITE_PERM: .noPermission
                 default: .ioError
                 }
+            if [.SQLITE_FULL, .SQLITE_IOERR].contains(error.resultCode) {
+                // What SQLite says of it is said of whichever of the two it was asked for last.
+                let reason = error.extendedResultCode.description
+                throw LogSyncError(
+                    code, "\(file) could not be copied to \(copy): \(reason); nothing was changed",
+                    help: "Set TMPDIR to a folder that this user may write, with room for all of it")
+            }
             throw LogSyncError(
                 code,
                 "\(file) could not be read: \(error.message ?? error.resultCode.description); nothing was changed",
