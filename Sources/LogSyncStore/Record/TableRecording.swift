@@ -106,6 +106,11 @@ final class TableRecording {
         try recorder.findings.tablesWithoutColumns.contains(table.id) && migrationPass().edits.contains(key)
     }
 
+    /// When a program has written a row before the migration's last pass, in a column that may have gone since.
+    func lostEdit(of key: RowKey) throws -> Int64? {
+        try recorder.findings.tablesWithoutColumns.contains(table.id) ? migrationPass().programWrites[key] : nil
+    }
+
     private func migrationPass() throws -> MigrationPass {
         let pass = try migration ?? MigrationPass(table, on: connection)
         migration = pass

@@ -232,7 +232,9 @@ struct RowRecorder {
             let isFilled =
                 try isNew.contains(column.id) && recording.isFilledByMigration(row.touched)
                 && !isWrittenSinceHeld(column, at: index, of: row)
-            let own = try isFilled ? recording.programWrite(to: row.key, row.touched, in: index) : nil
+            // Of a row that holds in all other columns what it did, a column that has gone was written.
+            let lost = try isFilled && !isChanged ? recording.lostEdit(of: row.key) : nil
+            let own = try isFilled ? recording.programWrite(to: row.key, row.touched, in: index) ?? lost : nil
             if isFilled && !isWritten && own == nil { recorder.fills.note(row[index], of: column.id, in: table) }
             let isBegun =
                 try isDefault(row[index], index)
