@@ -106,13 +106,14 @@ extension StoreExamination {
                     help: "give it another name"))
         }
         for table in health.untracked {
+            let isNamedAsOurs = table.folded.hasPrefix("logsync_")
             findings.append(
                 Finding(
                     "not-replicated", .trouble, "a table is not replicated", at: "\(path): \(table)",
-                    why: table.folded.hasPrefix("logsync_")
+                    why: isNamedAsOurs
                         ? "its name begins with logsync_, as only logsync's own may"
                         : "logsync cannot write it, or it holds the version of its program's schema",
-                    help: table.folded.hasPrefix("logsync_")
+                    help: isNamedAsOurs
                         ? "give it another name" : "leave it out with logsync init --skip or --local the next time"))
         }
         return findings

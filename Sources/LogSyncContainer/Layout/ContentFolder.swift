@@ -74,7 +74,7 @@ package struct ContentFolder: Sendable {
                 return "\(container) \(what), not the shared folder around it: give "
                     + "--container \(around.isEmpty ? "." : around) --content \(content.lastComponent)"
             }
-            guard !around.isEmpty, around.count < content.count else { return nil }
+            guard !around.isEmpty else { return nil }
             content = around
         }
     }

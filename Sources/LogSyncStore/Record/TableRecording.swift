@@ -122,9 +122,7 @@ final class TableRecording {
     func programWrite(to key: RowKey, _ row: TouchedRow, in position: Int) throws -> Int64? {
         let pass = try migrationPass()
         guard let milliseconds = pass.programWrites[key] else { return nil }
-        let isFilled = try filledColumns[position] ?? isFilled(position, by: pass)
-        filledColumns[position] = isFilled
-        return isFilled ? nil : milliseconds
+        return try isFilled(position, by: pass) ? nil : milliseconds
     }
 
     /// Whether a program has written a row after the migration's last pass, which has put something into a new column, so that
@@ -132,13 +130,17 @@ final class TableRecording {
     func isSetBack(_ key: RowKey, _ row: TouchedRow, in position: Int) throws -> Bool {
         let pass = try migrationPass()
         guard pass.end > 0, row.lastNumber > pass.end, pass.programWrites[key] != nil else { return false }
-        let isFilled = try filledColumns[position] ?? isFilled(position, by: pass)
-        filledColumns[position] = isFilled
-        return isFilled
+        return try isFilled(position, by: pass)
     }
 
     /// Whether a row that no program has written holds something in a new column.
     private func isFilled(_ position: Int, by pass: MigrationPass) throws -> Bool {
+        let isFilled = try filledColumns[position] ?? holdsFill(position, by: pass)
+        filledColumns[position] = isFilled
+        return isFilled
+    }
+
+    private func holdsFill(_ position: Int, by pass: MigrationPass) throws -> Bool {
         let column = SQL.name(table.columns[position].local)
         let rowid = table.hasRowid ? table.rowid : "NULL"
         let statement = try Statement(

@@ -20,7 +20,8 @@ extension SchemaReconciliation {
                 || !changes.replaced.isEmpty
         else { return }
         let clock = ClockTable(table: table, connection: connection)
-        let reader = ShownRows(store).reader(table)
+        let shownRows = ShownRows(store)
+        let reader = shownRows.reader(table)
         let continued = try ContinuedRows(of: table, in: store)
         for held in changes.held { try held.keep(in: table, continued, store) }
         try noteHeld(heldReferences, in: table, continued)
@@ -39,7 +40,7 @@ extension SchemaReconciliation {
             let present = try continued.row(of: record, at: position)?.row
             try changes.renamedLate.move(in: &record, present, in: table, store)
             if let present, changes.held.isEmpty {
-                try gone.formUnion(keepValues(of: changes.dropped, in: &record, from: present, table))
+                try gone.formUnion(keepValues(of: changes.dropped, in: &record, from: present, table, shownRows))
             }
             if !dropped.isEmpty {
                 for id in dropped where id < record.digests.count { record.digests[id] = 0 }
@@ -77,7 +78,8 @@ extension SchemaReconciliation {
     ///
     /// - Returns: those whose value is nowhere in the row any more.
     private func keepValues(
-        of dropped: [Int], in record: inout ClockRecord, from present: TableReader.Row, _ table: TrackedTable
+        of dropped: [Int], in record: inout ClockRecord, from present: TableReader.Row, _ table: TrackedTable,
+        _ shownRows: ShownRows
     ) throws -> [Int] {
         let none = UInt32(truncatingIfNeeded: table.valueDigest.of(.null))
         return try dropped.filter { id in
@@ -86,7 +88,7 @@ extension SchemaReconciliation {
             let place = present.digests.firstIndex { UInt32(truncatingIfNeeded: $0) == digest }
             guard digest == none || place != nil else { return true }
             var cell = record.state.cell(id)
-            let value = try place.map { try ShownRows(store).identityValue(present.values[$0], $0, in: table) }
+            let value = try place.map { try shownRows.identityValue(present.values[$0], $0, in: table) }
             for index in cell.versions.indices where cell.versions[index].value == nil {
                 cell.versions[index].value = digest == none ? .null : value
             }

@@ -14,7 +14,8 @@ import LogSyncSQLite
 // locked by the program. So it is while a table has another name and a new one its own, to which foreign keys refer that
 // were there before, as they only do where a program asks for it, or which holds most of its rows; a new one that is empty
 // is left alone. A copy that has rows already would undo what others' transactions change in the table, on every peer, when
-// it takes its place: so none of them is imported for as long. After that minute all is what it looks like, a new table and one that was dropped or renamed.
+// it takes its place: so none of them is imported for as long. After that minute all is what it looks like, a new table and
+// one that was dropped or renamed.
 //
 // The exception. A program that takes longer ends all the same with one table: where the table that was set aside is
 // dropped, what holds its rows under its former name is that table again (`SchemaReconciliation.returnNames`).

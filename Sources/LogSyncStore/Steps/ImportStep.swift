@@ -23,17 +23,14 @@ extension ImportStep {
         var step = ImportStep()
         step.recorded = try RecordStep(store).run()
         let deadline = ContinuousClock.now + .seconds(store.configuration.lockBudget)
+        // Where a column that is held is in the way of taking it up, that is nothing new.
+        let wereTold = try RecordStep.hasLateRenames(store)
         repeat {
             guard let incoming = try next() else { break }
             try step.merge(incoming, into: store) { try TransactionMerge(store, $0) }
-        } while try ContinuousClock.now < deadline && !hasLateRenames(store)
+        } while try ContinuousClock.now < deadline && (wereTold || !RecordStep.hasLateRenames(store))
         try step.finish(in: store)
         return step
-    }
-
-    /// Whether something that was merged says that a column is another one than it was taken for.
-    private static func hasLateRenames(_ store: OpenStore) throws -> Bool {
-        try store.cached.hasLateRenames == nil && LateRenames(store).areTold(in: store.catalog)
     }
 
     /// Merges the next transaction of the peer that a restored store was, then records what that one does not say; see

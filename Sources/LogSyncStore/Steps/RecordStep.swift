@@ -32,10 +32,7 @@ struct RecordStep {
     /// Whether the schema has to be looked at: it has changed, or what was left open about it is decided by now.
     static func isSchemaOpen(_ store: OpenStore) throws -> Bool {
         if try SchemaReconciliation.isNeeded(store) { return true }
-        if store.cached.hasLateRenames == nil {
-            store.cached.hasLateRenames = try LateRenames(store).areTold(in: store.catalog)
-        }
-        if store.cached.hasLateRenames == true { return true }
+        if try hasLateRenames(store) { return true }
         if store.cached.hasHeldReferences == nil {
             store.cached.hasHeldReferences = try !HeldReferences(store.connection).all().isEmpty
         }
@@ -45,6 +42,13 @@ struct RecordStep {
         let undecided = UndecidedColumns(store.connection)
         store.cached.hasUndecided = try !undecided.all().isEmpty
         return try undecided.areDecided()
+    }
+
+    /// Whether another peer has said of a column that it is another one than it was taken for here.
+    static func hasLateRenames(_ store: OpenStore) throws -> Bool {
+        let areTold = try store.cached.hasLateRenames ?? LateRenames(store).areTold(in: store.catalog)
+        store.cached.hasLateRenames = areTold
+        return areTold
     }
 
     @discardableResult
