@@ -189,7 +189,7 @@ import Testing
         defer { try? store.close() }
         try withApp { _, app in
             try app.execute("BEGIN IMMEDIATE; INSERT INTO t VALUES (1)")
-            try expect(.locked) { _ = try store.setContainer("/x") }
+            try expect(.locked) { _ = try store.setContent("x", container: "/x") }
             try app.execute("COMMIT")
         }
         #expect(try store.record()?.counts["t"]?.inserted == 1)

@@ -145,4 +145,75 @@ struct MoveTests {
         await replicator.stop()
         await replicator.close()
     }
+
+    // MARK: Backups from before
+
+    /// Takes a copy of `a`'s store, and returns what puts it back.
+    private func backup() throws -> () throws -> Void {
+        let backup = world.root + "/backup.db"
+        try a.checkpoint()
+        try FileManager.default.copyItem(atPath: a.path, toPath: backup)
+        return {
+            for suffix in ["", "-wal", "-shm"] { try? FileManager.default.removeItem(atPath: a.path + suffix) }
+            try FileManager.default.copyItem(atPath: backup, toPath: a.path)
+        }
+    }
+
+    @Test(
+        "A backup from before the move, restored, goes on where the store was last",
+        arguments: [true, false], ["notes", "diary"])
+    func backupOfBefore(writesMore: Bool, content: String) async throws {
+        let restore = try backup()
+        _ = try await a.with { try await $0.move(to: there, content: content) }
+        let c = try await clone("c", from: there, content)
+        if writesMore {
+            try a.insert("since")
+            try await settle(a, c)
+        }
+        try restore()
+        try a.insert("after")
+        try await settle(a, c)
+        #expect(try a.ids() == (writesMore ? ["after", "one", "since", "two"] : ["after", "one", "two"]))
+        #expect(try c.ids() == a.ids())
+        let status = try await a.status()
+        #expect(status.container.path == there && status.content == content)
+        // Nor does it come back to the folder by what the state file says of later.
+        try restore()
+        try await settle(a, c)
+        #expect(try a.ids() == c.ids())
+    }
+
+    @Test("A backup from before the move on a machine that knows nothing of it says that it had gone from the folder")
+    func backupWithoutState() async throws {
+        let restore = try backup()
+        _ = try await a.with { try await $0.move(to: there) }
+        try a.insert("since")
+        try await a.sync()
+        try restore()
+        try FileManager.default.removeItem(atPath: a.configuration.stateDirectory)
+        try await a.sync()
+        let trouble = try #require(try await a.status().identity)
+        #expect(trouble.detail.contains("it had gone from this folder"), "\(trouble.detail)")
+        _ = try await a.with { try await $0.move(to: there) }
+        #expect(try a.ids() == ["one", "since", "two"])
+    }
+
+    @Test("A backup from before attach, restored, goes on where the store was last; a copy beside it stays where it is")
+    func backupOfBeforeAttach() async throws {
+        let restore = try backup()
+        let (now, third) = (world.root + "/Renamed", world.root + "/Third")
+        for path in [now, third] { try FileManager.default.copyItem(atPath: world.container, toPath: path) }
+        _ = try await a.with { try await $0.attach(to: now) }
+        try restore()
+        try await a.sync()
+        #expect(try await a.status().container.path == now)
+        // What is said of a copy is not said of its original.
+        try restore()
+        let copy = world.root + "/copy.db"
+        try FileManager.default.copyItem(atPath: a.path, toPath: copy)
+        _ = try await a.with(copy) { try await $0.attach(to: third) }
+        try await a.sync()
+        #expect(try await a.status().container.path == now)
+        #expect(try await a.status(copy).container.path == third)
+    }
 }

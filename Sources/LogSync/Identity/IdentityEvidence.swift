@@ -62,10 +62,12 @@ struct FolderEvidence: Equatable {
     var published: (sequence: UInt64, chain: String)?
     /// The counter and the nonce of its receipt.
     var receipt: (counter: UInt64, nonce: String)?
+    /// Whether its receipt says that it has gone from this folder.
+    var hasLeft = false
 
     static func == (a: FolderEvidence, b: FolderEvidence) -> Bool {
         a.highest == b.highest && a.published?.sequence == b.published?.sequence
             && a.published?.chain == b.published?.chain && a.receipt?.counter == b.receipt?.counter
-            && a.receipt?.nonce == b.receipt?.nonce
+            && a.receipt?.nonce == b.receipt?.nonce && a.hasLeft == b.hasLeft
     }
 }

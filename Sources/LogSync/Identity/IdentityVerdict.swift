@@ -10,7 +10,8 @@ enum IdentityVerdict: Equatable {
     case copied(from: String?)
     /// An older state of that peer: it becomes a new peer, and its former self is no more.
     case restored(ahead: UInt64)
-    /// Perhaps an older state of that peer: its state file is lost, and so is what it had told the folder. A new peer.
+    /// Perhaps an older state of that peer: its state file is lost, and what it had told the folder is, too, or is that it
+    /// has gone from there. A new peer.
     case untold
     /// Another process, elsewhere, writes under the same id: this one becomes a new peer.
     case shared
@@ -31,8 +32,8 @@ extension IdentityEvidence {
             guard let folder else { return .unknown }
             if let verdict = verdict(from: folder, state: nil) { return verdict }
             if isContradicted { return .shared }
-            // Every peer has a receipt from the beginning.
-            return folder.receipt == nil ? .untold : movedOrSame(from: registration.path)
+            // Every peer has a receipt from the beginning, and that is the last word only of one that has gone elsewhere.
+            return folder.receipt == nil || folder.hasLeft ? .untold : movedOrSame(from: registration.path)
         }
         if state.sequence > sequence { return .restored(ahead: state.sequence) }
         if state.sequence == sequence, state.chain != chain { return .restored(ahead: sequence) }

@@ -9,6 +9,8 @@ struct StateFile: Equatable, Codable {
     var format = 1
     var peer: PeerID
     var content: String
+    /// The shared folder that the content is in; nil where the file was written before this was kept.
+    var container: String?
     var path: String
     var inode: UInt64
     var machine: String?

@@ -49,6 +49,7 @@ extension StoreIdentity {
             evidence.highest = max(evidence.highest, receipt.content.published)
             evidence.published = (receipt.content.published, receipt.content.chain)
             evidence.receipt = (receipt.counter, receipt.nonce)
+            evidence.hasLeft = receipt.content.hasLeft
         }
         // A name alone proves nothing; a header of this peer and content does.
         let files = own.logs.map(\.name).sorted { $0.last > $1.last }

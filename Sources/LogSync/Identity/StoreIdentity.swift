@@ -63,11 +63,14 @@ final class StoreIdentity {
             return succession(.copied, "this is a copy of \(source)")
         case .restored(let ahead):
             return succession(
-                .restored, "this is an older state of itself, at \(evidence.sequence) where it had been at \(ahead)")
+                .restored,
+                "this is an older state of itself, at \(evidence.sequence) where it had been at \(ahead)\(departure(evidence))"
+            )
         case .untold:
+            let lost = evidence.folder?.hasLeft == true ? "is lost" : "and its receipt are both lost"
             return succession(
                 .restored,
-                "this may be an older state of itself, at \(evidence.sequence): its state file and its receipt are both lost"
+                "this may be an older state of itself, at \(evidence.sequence): its state file \(lost)\(departure(evidence))"
             )
         case .shared:
             return succession(.shared, "another process writes under the same id")
@@ -81,6 +84,13 @@ final class StoreIdentity {
         }
         isSettledWithFolder = isSettledWithFolder || scan != nil
         return nil
+    }
+
+    /// What is said where nothing on this machine tells where a store went that has gone from the folder.
+    private func departure(_ evidence: IdentityEvidence) -> String {
+        guard evidence.folder?.hasLeft == true else { return "" }
+        return
+            ", and it had gone from this folder (logsync move \(place.path) --container DIR takes it where the others are)"
     }
 
     /// What is said of a claim in the folder that is not believed.
@@ -100,7 +110,8 @@ final class StoreIdentity {
     private func isUnchanged(_ scan: ContainerScan?) throws -> Bool {
         try load()
         guard let state, version != nil, state.hasLeft != true, state.path == place.path, state.inode == place.inode,
-            state.machine == machineID, scan == nil, isSettledWithFolder || owner.registration.path == place.path,
+            state.machine == machineID, scan == nil, state.container == owner.registration.container,
+            isSettledWithFolder || owner.registration.path == place.path,
             owner.registration.stateDirectory == owner.stateDirectory.path
         else { return false }
         let sequence = try store.vector()[peer]
@@ -154,6 +165,7 @@ final class StoreIdentity {
                 peer: peer, content: content, path: place.path, inode: place.inode,
                 receiptCounter: folder?.receipt?.counter ?? 0, nonces: (folder?.receipt?.nonce).map { [$0] } ?? [])
         next.content = content
+        next.container = owner.registration.container
         next.path = place.path
         next.inode = place.inode
         next.machine = machineID

@@ -48,8 +48,8 @@ extension ReplicatedStore {
         // Before the store changes, so that a process killed in between leaves a store that is at home here.
         try stateDirectory.save(
             StateFile(
-                peer: successor, content: registration.content, path: place.path, inode: place.inode,
-                machine: configuration.machineID,
+                peer: successor, content: registration.content, container: registration.container, path: place.path,
+                inode: place.inode, machine: configuration.machineID,
                 trouble: StoreStatus.IdentityTrouble(kind: succession.kind, time: configuration.now, detail: sentence),
                 believedFolder: succession.restsOnFolder ? configuration.clock.now() : nil))
         store.expect(nil)

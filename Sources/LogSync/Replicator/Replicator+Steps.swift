@@ -50,6 +50,7 @@ extension Replicator {
                 return try await lockedStep(settles: settles, body)
             }
             try store.identity.refresh()
+            if settles { try store.resumeRelocation() }
         }
         guard settles || store.identity.state != nil, isCurrent else {
             if !isCurrent { closeReplaced() }

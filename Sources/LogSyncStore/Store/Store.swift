@@ -173,10 +173,6 @@ package final class Store: Sendable {
         }
     }
 
-    package func setContainer(_ path: String) throws {
-        try database.write { try $0.facts.set("container", .text(path)) }
-    }
-
     /// From now on this store's content is at another place, and may be called something else.
     package func setContent(_ content: String, container: String) throws {
         try database.write { store in

@@ -32,8 +32,7 @@ extension ReplicatedStore {
         try folder.checkAvailable()
         try checkHistory(of: try ContainerScanner(content: folder).scan(full: true), at: folder.path)
         if container != former {
-            try store.setContainer(container)
-            try refresh()
+            try relocate(to: container, content.name)
             logger.info("\(place.path) is with \(container) from now on; it was with \(former)")
         }
         return AttachReport(

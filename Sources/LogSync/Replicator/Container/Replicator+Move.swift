@@ -50,8 +50,7 @@ extension Replicator {
                 if scan != nil, let refusal = try store.leavingRefusal(), !hasWarned {
                     store.warnOfMove(refusal)
                 }
-                try store.store.setContent(target.name.description, container: container)
-                try store.refresh()
+                try store.relocate(to: container, target.name)
                 return (copied, staying)
             }
         }

@@ -29,8 +29,9 @@ actor Founder {
         let registration = try store.registration()
         try stateDirectory.save(
             StateFile(
-                peer: registration.peer, content: registration.content, path: place.path, inode: place.inode,
-                machine: configuration.machineID, sequence: try store.vector()[registration.peer],
+                peer: registration.peer, content: registration.content, container: registration.container,
+                path: place.path, inode: place.inode, machine: configuration.machineID,
+                sequence: try store.vector()[registration.peer],
                 chain: try store.chain(of: registration.peer).description, isCloning: isCloning))
     }
 
