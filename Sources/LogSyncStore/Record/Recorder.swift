@@ -46,6 +46,8 @@ final class Recorder {
     private(set) lazy var arrived = ArrivedRows(self)
     /// The rows that columns name by their keys.
     private(set) lazy var named = NamedRows(store)
+    /// What migrations have put from one table into another.
+    private(set) lazy var moved = MovedValues(self)
     /// What only this store's programs are told.
     var untold = UntoldChanges()
     private let author: String?

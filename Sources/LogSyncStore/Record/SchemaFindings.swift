@@ -19,6 +19,8 @@ package struct SchemaFindings: Sendable, Equatable {
     var releasedColumns: [Int64: Set<Int>] = [:]
     /// Tables, by id, that have lost columns.
     var tablesWithoutColumns: Set<Int64> = []
+    /// What has gone with tables and columns, and may have been put elsewhere.
+    var gone = GoneValues()
 
     /// Columns, by table and column id, that were here under first names of their own, under which records keep what was said
     /// of them until now.
@@ -72,6 +74,7 @@ package struct SchemaFindings: Sendable, Equatable {
         newColumns.merge(other.newColumns) { $0.union($1) }
         releasedColumns.merge(other.releasedColumns) { $0.union($1) }
         tablesWithoutColumns.formUnion(other.tablesWithoutColumns)
+        gone.formUnion(other.gone)
         lateNames.merge(other.lateNames) { $0.merging($1) { $1 } }
         retypedColumns.merge(other.retypedColumns) { $0.union($1) }
         formerReferences.merge(other.formerReferences) { $0.union($1) }

@@ -106,8 +106,20 @@ final class TableRecording {
         try recorder.findings.tablesWithoutColumns.contains(table.id) && migrationPass().edits.contains(key)
     }
 
+    /// When a program has written what a migration has made of it in a new column; nil where no edit is known that did.
+    ///
+    /// - Parameters:
+    ///   - isChanged: whether the row differs in other columns.
+    ///   - known: when others last wrote there, in milliseconds since 1970; 0 where none did.
+    func edit(of row: RowRecorder.Row, isChanged: Bool, behind position: Int, after known: Int64) throws -> Int64? {
+        if let own = try programWrite(to: row.key, row.touched, in: position) { return own }
+        // Of a row that holds in all other columns what it did, a column that has gone was written.
+        if !isChanged, let lost = try lostEdit(of: row.key) { return lost }
+        return try recorder.moved.time(of: row.values, in: position, of: table).flatMap { $0 > known ? $0 : nil }
+    }
+
     /// When a program has written a row before the migration's last pass, in a column that may have gone since.
-    func lostEdit(of key: RowKey) throws -> Int64? {
+    private func lostEdit(of key: RowKey) throws -> Int64? {
         try recorder.findings.tablesWithoutColumns.contains(table.id) ? migrationPass().programWrites[key] : nil
     }
 
@@ -119,7 +131,7 @@ final class TableRecording {
 
     /// When a program has written a row before the migration's last pass, if it is that write which has left something in a new
     /// column: no pass has put anything there into any row.
-    func programWrite(to key: RowKey, _ row: TouchedRow, in position: Int) throws -> Int64? {
+    private func programWrite(to key: RowKey, _ row: TouchedRow, in position: Int) throws -> Int64? {
         let pass = try migrationPass()
         guard let milliseconds = pass.programWrites[key] else { return nil }
         return try isFilled(position, by: pass) ? nil : milliseconds

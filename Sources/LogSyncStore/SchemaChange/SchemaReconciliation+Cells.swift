@@ -73,6 +73,19 @@ extension SchemaReconciliation {
         }
     }
 
+    /// What records say of columns that were dropped, before it goes.
+    func goneValues(of dropped: [Int], in table: TrackedTable) throws -> [GoneValues.Times] {
+        var times = Array(repeating: GoneValues.Times(), count: dropped.count)
+        let clock = ClockTable(table: table, connection: connection)
+        for row in try connection.rows("SELECT row FROM \(table.clock)") {
+            guard let record = try clock.record(at: row[0].asInteger) else { continue }
+            for (index, id) in dropped.enumerated() where id < record.digests.count {
+                times[index].note(record.digests[id], record.state.cell(id), record.state)
+            }
+        }
+        return times
+    }
+
     /// Keeps what a record says of columns that were dropped where the row holds it still, in whatever column: that may turn out
     /// to be this one.
     ///

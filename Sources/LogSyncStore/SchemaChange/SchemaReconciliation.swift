@@ -22,6 +22,7 @@ struct SchemaReconciliation {
         store.hasDropped = nil
         let heldValues = try RenumberedHeldValues(store)
         let copies = try UnfinishedRebuild(store: store).copies()
+        let absent = try absentTables()
         if try returnNames() { try store.reloadCatalog() }
         try hideRowsOfDroppedTables()
         // A process that has just begun does not know a renamed table yet.
@@ -85,8 +86,18 @@ struct SchemaReconciliation {
         }
         // What columns held is compared by the rows that they named, in whatever table these are.
         try heldValues.note()
+        for table in absent where !store.catalog.tables.contains(where: { $0.id == table.id }) {
+            findings.gone.tables.append(table.name)
+            findings.gone.noteUnrecorded(table.unrecorded)
+        }
         for table in store.catalog.tables where !findings.newTables.contains(table.id) {
-            try reconcileCells(of: table, columns[table.id] ?? ColumnChanges())
+            let changes = columns[table.id] ?? ColumnChanges()
+            if !changes.dropped.isEmpty, columns.contains(where: { $0 != table.id && !$1.added.isEmpty }) {
+                findings.gone.columns[table.id] = try goneValues(of: changes.dropped, in: table)
+                findings.gone.noteUnrecorded(
+                    try GoneValues.firstUnrecorded(of: table, after: table.recorded, on: connection))
+            }
+            try reconcileCells(of: table, changes)
             if let former = references[table.id] {
                 findings.newReferences[table.id] = try ReferenceChange(store: store).translate(table, former)
             }
@@ -262,6 +273,19 @@ struct SchemaReconciliation {
                 let part = table.key.firstIndex { $0.index == position }
                 return part.flatMap { said.indices.contains($0) ? said[$0].value : nil } ?? .null
             }
+        }
+    }
+
+    /// Tables whose names none has, whether they were dropped or renamed, with when programs first wrote to them what nobody has
+    /// recorded.
+    private func absentTables() throws -> [(id: Int64, name: String, unrecorded: Int64?)] {
+        let absent = try Catalog.absentTables(on: connection)
+        let extents = try absent.isEmpty ? [:] : TableExtent.all(on: connection)
+        return try absent.map { table in
+            let recorded = extents[table.id]?.recorded ?? 0
+            return (
+                table.id, table.name, try GoneValues.firstUnrecorded(of: table, after: recorded, on: connection)
+            )
         }
     }
 

@@ -216,11 +216,13 @@ struct RowRecorder {
         for (index, column) in table.columns.enumerated() where column.id >= former.digests.count {
             var shown: Value?
             var isWritten = false
+            var known: Int64 = 0
             if let name = record.state.cellsByName.keys.first(where: { $0.folded == column.name.folded }),
                 let cell = record.state.cellsByName.removeValue(forKey: name)
             {
                 record.state.setCell(column.id, cell)
                 shown = store.shown(cell, table.name, column.name)
+                known = cell.stamps.map(\.time.milliseconds).max() ?? 0
                 // Of a key that each peer's migration has made, the first one stays: other rows refer to it. So it does where the
                 // migration has found the row as it was there: what differs was written.
                 isWritten =
@@ -232,9 +234,7 @@ struct RowRecorder {
             let isFilled =
                 try isNew.contains(column.id) && recording.isFilledByMigration(row.touched)
                 && !isWrittenSinceHeld(column, at: index, of: row)
-            // Of a row that holds in all other columns what it did, a column that has gone was written.
-            let lost = try isFilled && !isChanged ? recording.lostEdit(of: row.key) : nil
-            let own = try isFilled ? recording.programWrite(to: row.key, row.touched, in: index) ?? lost : nil
+            let own = try isFilled ? recording.edit(of: row, isChanged: isChanged, behind: index, after: known) : nil
             if isFilled && !isWritten && own == nil { recorder.fills.note(row[index], of: column.id, in: table) }
             let isBegun =
                 try isDefault(row[index], index)
