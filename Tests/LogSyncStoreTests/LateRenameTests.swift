@@ -214,6 +214,30 @@ struct LateRenameTests {
         }
     }
 
+    @Test("A new column whose name was another's for one release is called so in the logs of all peers")
+    func newNameOfOneRelease() throws {
+        let folder = try TestFolder()
+        let a = try TestPeer(folder, "a", sql: Self.table + "INSERT INTO t VALUES(1, 'v1', 'n1'), (2, 'v2', 'n2')")
+        let b = try TestPeer(folder, "b", cloning: a)
+        let releases = ["ALTER TABLE t RENAME v TO w", "ALTER TABLE t RENAME w TO v; ALTER TABLE t ADD w TEXT"]
+        for release in releases {
+            try a.write(release)
+            try a.record()
+        }
+        try b.write(releases.joined(separator: ";"))
+        try b.record()
+        // Each by itself.
+        for peer in [a, b] {
+            let names = try peer.strings(
+                "SELECT name, log_name FROM logsync_column WHERE name IN ('v', 'w') AND NOT dropped ORDER BY name")
+            #expect(names == ["v|v", "w|w"], "\(peer.name)")
+        }
+        try a.write("UPDATE t SET w = 'by a' WHERE id = 1")
+        try b.write("UPDATE t SET w = 'by b' WHERE id = 2")
+        try agree(a, b)
+        for peer in [a, b] { #expect(try peer.strings("SELECT v, w FROM t ORDER BY id") == ["v1|by a", "v2|by b"]) }
+    }
+
     @Test(
         "Of columns that another peer has followed from release to release nothing is lost where they come to be known")
     func regained() throws {
