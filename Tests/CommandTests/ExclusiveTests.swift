@@ -84,32 +84,50 @@ import Testing
         #expect(await app.end().code == 0)
     }
 
-    /// Tries to have the database for itself, without waiting, every so often; says so when it has it.
+    /// Writes until the daemon has the database open, and then tries to have that for itself, without waiting, every so
+    /// often; says so when it has it.
     private static let insistent = """
         import sqlite3, sys, time
-        while True:
+        def alone():
             app = sqlite3.connect(sys.argv[1], timeout=0, isolation_level=None)
             try:
                 app.execute("PRAGMA locking_mode = EXCLUSIVE")
                 app.execute("INSERT INTO notes(text) VALUES('alone')")
-                break
+                return app
             except sqlite3.OperationalError:
                 app.close()
-                time.sleep(float(sys.argv[2]))
-        print("held", flush=True)
+        def write(text):
+            app = sqlite3.connect(sys.argv[1], timeout=60, isolation_level=None)
+            app.execute("DELETE FROM notes WHERE text = 'alone'")
+            app.execute("INSERT INTO notes(text) VALUES(?)", (text,))
+            app.close()
+        write("first")
+        time.sleep(0.01)
+        while app := alone():
+            app.close()
+            write("again")
+            time.sleep(0.01)
+        print("refused", flush=True)
+        while not (app := alone()): time.sleep(float(sys.argv[2]))
         app.execute("INSERT INTO notes(text) VALUES('last')")
         app.close()
         """
 
-    @Test(arguments: ["0.1", "0.6"])
+    @Test(arguments: ["0.02", "0.6"])
     func `a program that tries again and again to have its database for itself gets it`(pause: String) async throws {
         let tool = try Tool()
         let store = try await tool.store("a.db")
         let daemon = try tool.start(["watch", store, "--json"])
         try await daemon.line { $0.contains("ready") }
         let app = try tool.start(program: "/usr/bin/env", ["python3", "-c", Self.insistent, store, pause])
-        #expect(await app.end(within: 60).code == 0)
-        try await waitsForEverything(tool, store)
+        try await app.line { $0 == "refused" }
+        #expect(await app.end(within: 30).code == 0)
+        try await eventually("what the program wrote is published") {
+            let status = try JSON(await tool.succeed("status", store, "--json").output)
+            return status["pending"]?.int == 0 && status["outbox"]?.int == 0
+        }
+        let last = "SELECT count(*) FROM notes WHERE text IN ('alone', 'last')"
+        #expect(try await tool.sql("a.db", last) == "2\n")
         daemon.signal(SIGTERM)
         #expect(await daemon.end().code == 0)
     }
