@@ -153,8 +153,8 @@ struct KeysUnderTwoSchemasTests {
 
     @Test(
         "An integer that becomes a text and an integer again is a number of each machine's own to all of them",
-        arguments: [true, false])
-    func thereAndBack(isStepwise: Bool) async throws {
+        arguments: [true, false], ["n-", ""])
+    func thereAndBack(isStepwise: Bool, prefix: String) async throws {
         let world = try World()
         let a = try world.machine("a")
         try a.execute(
@@ -164,21 +164,22 @@ struct KeysUnderTwoSchemasTests {
             """)
         try await a.initialize()
         let (b, c) = (try await world.clone("b"), try await world.clone("c"))
-        try migrate(a, Self.kinds[0], "'n-' || id")
+        let text = "'\(prefix)' || id"
+        try migrate(a, Self.kinds[0], text)
         try await settle(a, b)
         if isStepwise {
-            try migrate(b, Self.kinds[0], "'n-' || id")
+            try migrate(b, Self.kinds[0], text)
             try await settle(a, b)
         }
-        try migrateBack(a)
+        try migrateBack(a, prefix)
         try await settle(a, b)
-        if !isStepwise { try migrate(b, Self.kinds[0], "'n-' || id") }
-        try migrateBack(b)
+        if !isStepwise { try migrate(b, Self.kinds[0], text) }
+        try migrateBack(b, prefix)
         try await settle(a, b, c)
         let expected = ["ann c1", "bob c2", "bob c3"]
         for machine in [a, b, c] { #expect(try shown(machine) == expected) }
-        try migrate(c, Self.kinds[0], "'n-' || id")
-        try migrateBack(c)
+        try migrate(c, Self.kinds[0], text)
+        try migrateBack(c, prefix)
         try await settle(a, b, c)
         for machine in [a, b, c, try await world.clone("clone")] {
             #expect(try shown(machine) == expected)
@@ -186,13 +187,13 @@ struct KeysUnderTwoSchemasTests {
         }
     }
 
-    private func migrateBack(_ machine: Machine) throws {
+    private func migrateBack(_ machine: Machine, _ prefix: String) throws {
         try machine.execute(
             """
             CREATE TABLE new_p(id INTEGER PRIMARY KEY, name TEXT UNIQUE);
-            INSERT INTO new_p SELECT CAST(substr(id, 3) AS INTEGER), name FROM p;
+            INSERT INTO new_p SELECT CAST(substr(id, \(prefix.count + 1)) AS INTEGER), name FROM p;
             CREATE TABLE new_c(id INTEGER PRIMARY KEY, p INTEGER REFERENCES new_p(id), v TEXT);
-            INSERT INTO new_c SELECT id, CAST(substr(p, 3) AS INTEGER), v FROM c;
+            INSERT INTO new_c SELECT id, CAST(substr(p, \(prefix.count + 1)) AS INTEGER), v FROM c;
             DROP TABLE c; DROP TABLE p; ALTER TABLE new_p RENAME TO p; ALTER TABLE new_c RENAME TO c
             """)
     }
