@@ -4,8 +4,10 @@ import Testing
 /// What the file system does not let the user do is said to be that, and nothing else.
 @Suite(.turn) struct PermissionTests {
     /// Runs the tool as one to whom permissions apply, as they do not to root.
-    private func runAsNobody(_ tool: Tool, _ arguments: [String]) async throws -> Tool.Ended {
-        let state = tool.path("state")
+    private func runAsNobody(
+        _ tool: Tool, _ arguments: [String], state: String = "state"
+    ) async throws -> Tool.Ended {
+        let state = tool.path(state)
         if !FileManager.default.fileExists(atPath: state) {
             try FileManager.default.createDirectory(atPath: state, withIntermediateDirectories: true)
             chmod(state, 0o777)
@@ -181,6 +183,29 @@ import Testing
             }
         }
         #expect(try await runAsNobody(tool, ["sync", a]).code == 0)
+    }
+
+    @Test func `a state directory that is closed to its own user is told with the command that opens it`() async throws
+    {
+        let tool = try Tool()
+        try FileManager.default.createDirectory(atPath: tool.path("state"), withIntermediateDirectories: true)
+        if geteuid() == 0 { chown(tool.path("state"), 65534, 65534) }
+        let a = try await ownStore(tool)
+        for (folder, mode) in [
+            ("state", mode_t(0)), ("state/stores", 0), ("state/stores", 0o500), ("state/locks", 0o600),
+            ("state/staging", 0o500),
+        ] {
+            try await tool.sql("own/a.db", "INSERT INTO notes(text) VALUES('\(folder)')")
+            try await withMode(mode, of: tool.path(folder)) {
+                for other in ["state", "other"] where other == "state" || mode == 0 {
+                    let ended = try await runAsNobody(tool, ["sync", a, "--json"], state: other)
+                    try expect(77, "no-permission", says: tool.path(folder), ended)
+                    let help = try JSON(ended.errors)["error"]?["help"]?.string
+                    #expect(help == "chmod u+rwx '\(tool.path(folder))'", "\(ended)")
+                }
+            }
+            #expect(try await runAsNobody(tool, ["sync", a]).code == 0)
+        }
     }
 
     @Test(.enabled(if: geteuid() == 0))

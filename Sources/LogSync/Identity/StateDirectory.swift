@@ -46,6 +46,7 @@ struct StateDirectory: Equatable {
     }
 
     private func anothersStore(_ place: StorePlace, in directory: String) -> LogSyncError {
+        if let closed = StateDirectory(directory).closedToOwner { return closed }
         let owner = FileOwner.name(of: directory).map { " (\($0))" } ?? ""
         return LogSyncError(
             .noPermission,
@@ -69,6 +70,22 @@ struct StateDirectory: Equatable {
         return geteuid() == 0 && stat(stores, &status) == 0 && status.st_uid != 0
     }
 
+    /// Why this user's own directory is of no use to him; nil where it is, or is not his.
+    private var closedToOwner: LogSyncError? {
+        for directory in [path, stores, locks, staging] {
+            var status = stat()
+            guard let reason = FileOwner.refusal(directory, R_OK | W_OK | X_OK), reason != EROFS,
+                stat(directory, &status) == 0, status.st_uid == geteuid()
+            else { continue }
+            return LogSyncError(
+                .noPermission,
+                "\(directory) may not be read, written and entered: \(String(cString: strerror(reason))); nothing was "
+                    + "changed",
+                help: "chmod u+rwx '\(directory)'")
+        }
+        return nil
+    }
+
     /// The inodes of the directories that ``create()`` makes; nil for one that is not there.
     var inodes: [UInt64?] {
         [stores, locks, staging].map { directory in
@@ -86,8 +103,9 @@ struct StateDirectory: Equatable {
 
     /// Makes the directories.
     ///
-    /// - Throws: `cannotCreate`.
+    /// - Throws: `cannotCreate`; `noPermission` where one that is there is closed to this user, whose it is.
     func create() throws(LogSyncError) {
+        if let closed = closedToOwner { throw closed }
         do {
             for directory in [stores, locks, staging] {
                 try FileManager.default.createDirectory(
@@ -162,6 +180,7 @@ struct StateDirectory: Equatable {
     /// - Throws: `noPermission` where this user may not read a file or directory, with its owner's name where that shows.
     private func checkReadable(_ file: String) throws {
         guard let reason = FileOwner.refusal(file, R_OK) else { return }
+        if let closed = closedToOwner { throw closed }
         let owned = [file, stores, path].first { FileOwner.name(of: $0) != nil }
         let owner = owned.flatMap { FileOwner.name(of: $0) }.map { "; \(owned ?? file) is \($0)'s" } ?? ""
         throw LogSyncError(
