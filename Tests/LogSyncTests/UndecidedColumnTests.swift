@@ -230,12 +230,12 @@ struct UndecidedColumnTests {
             world, "INSERT INTO t VALUES(1,'1','a'),(2,'2','b'),(3,'3','c'),(4,'4','d'),(5,'5','e')")
         for (machine, name) in [(a, "a"), (b, "b")] {
             try machine.execute("UPDATE t SET y = '\(name)' || y WHERE x IN ('1', '2', '3')")
-            try machine.execute("INSERT INTO t(x, y) VALUES('new', '\(name)')")
+            try machine.execute("INSERT INTO t(x, y) VALUES('new', 'of \(name)')")
             try machine.execute(migration)
             try machine.execute("UPDATE t SET z = z || '!' WHERE x = '1'")
         }
         try await settle(a, b)
-        let expected = ["1 ba!", "2 bb", "3 bc", "4 d", "5 e", "new a", "new b"]
+        let expected = ["1 ba!", "2 bb", "3 bc", "4 d", "5 e", "new of a", "new of b"]
         try await expectAgreement(a, b, expected, "SELECT x||' '||z FROM t ORDER BY 1")
     }
 
