@@ -109,8 +109,7 @@ extension SchemaReconciliation {
 
     /// The records of rows that are captured as written and have not been recorded since.
     func writtenRecords(of table: TrackedTable) throws -> Set<Int64> {
-        let captured =
-            "FROM \(table.pending) WHERE number > \(table.recorded) AND kind <> \(Capture.Kind.found.rawValue)"
+        let captured = "FROM \(table.pending) WHERE number > \(table.recorded)"
         let names = try connection.rows("SELECT name FROM pragma_table_info(?)", .text(table.pending))
         let keys = names.map { String(text: $0[0]) }.filter { $0.first == "k" && $0 != "kind" }.sorted()
         if table.hasRowid {
