@@ -16,9 +16,7 @@ extension SyncConfiguration {
         let environment = ProcessInfo.processInfo.environment
         if let given = environment["STATE_DIRECTORY"]?.split(separator: ":").first { return String(given) }
         if let home = environment["XDG_STATE_HOME"], home.hasPrefix("/") { return home + "/logsync" }
-        // `NSHomeDirectory` asks the user database; a shell, and XDG, mean `$HOME`.
-        let home = environment["HOME"].flatMap { $0.hasPrefix("/") ? $0 : nil } ?? NSHomeDirectory()
-        return home + "/.local/state/logsync"
+        return HomeDirectory.path(environment) + "/.local/state/logsync"
     }
 
     /// The content of `/etc/machine-id`; nil where it is missing or not 32 hex digits.

@@ -29,6 +29,30 @@ import Testing
         #expect(message.contains(path) && message.contains(key), "\(message)")
     }
 
+    @Test func `a home directory that no shell has put in is the same in options, the environment and a configuration`()
+        async throws
+    {
+        let tool = try Tool()
+        let home = tool.path("home")
+        try FileManager.default.createDirectory(atPath: home + "/Sync", withIntermediateDirectories: true)
+        try await tool.database("home/a.db")
+        let environment = ["HOME": home, "LOGSYNC_CONTAINER": "~/Sync"]
+        let made = try await tool.run("init", "~/a.db", "--content", "notes", environment: environment)
+        #expect(made.code == 0, "\(made)")
+        let attached = try await tool.run(
+            "attach", "~/a.db", "--container", "~/Sync", "--json", environment: ["HOME": home])
+        #expect(attached.code == 0, "\(attached)")
+        let report = try JSON(attached.output)
+        #expect(report["store"]?.string?.hasSuffix("/home/a.db") == true, "\(attached)")
+        #expect(report["changed"]?.bool == false, "\(attached)")
+        let file = tool.path("c.toml")
+        try "stores = [\"~/a.db\"]\n".write(toFile: file, atomically: true, encoding: .utf8)
+        let daemon = try tool.start(["watch", "--config", file, "--json"], environment: ["HOME": home])
+        try await daemon.line { $0.contains("ready") && $0.contains("/home/a.db") }
+        daemon.signal(SIGTERM)
+        #expect(await daemon.end().code == 0)
+    }
+
     @Test func `a file that is not TOML, or is asked for and not there, is 78; a default one need not be there`()
         async throws
     {

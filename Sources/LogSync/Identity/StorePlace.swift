@@ -11,7 +11,7 @@ struct StorePlace: Equatable {
     /// - Throws: `noStore` where there is no file; `noPermission` where that may not be looked for.
     init(_ path: String) throws(LogSyncError) {
         var status = stat()
-        guard let resolved = realpath(path, nil) else { throw Self.missing(path) }
+        guard let resolved = realpath(HomeDirectory.expand(path), nil) else { throw Self.missing(path) }
         defer { free(resolved) }
         self.path = String(cString: resolved)
         // `stat` opens nothing, so SQLite's locks are safe from it.
@@ -43,7 +43,8 @@ struct StorePlace: Equatable {
 
     /// The absolute path, symbolic links resolved in all of it that exists.
     static func absolute(_ path: String) -> String {
-        let url = URL(fileURLWithPath: path).standardizedFileURL
+        // `URL` would ask the user database where home is.
+        let url = URL(fileURLWithPath: HomeDirectory.expand(path)).standardizedFileURL
         let directory = url.deletingLastPathComponent().resolvingSymlinksInPath().path
         return (directory == "/" ? "" : directory) + "/" + url.lastPathComponent
     }
@@ -53,7 +54,7 @@ struct StorePlace: Equatable {
     /// The folder is looked at first: of a mount that hangs that is noted, so that it is said. What resolves its path would
     /// wait unnoticed.
     static func absolute(container: String, _ fileSystem: any FileSystem) -> String {
-        _ = try? fileSystem.status(container, followingLinks: true)
+        _ = try? fileSystem.status(HomeDirectory.expand(container), followingLinks: true)
         return absolute(container)
     }
 

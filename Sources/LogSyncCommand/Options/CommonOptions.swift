@@ -132,6 +132,6 @@ extension LoadableExtension {
             file = String(argument[..<colon])
             entry = String(argument[argument.index(after: colon)...])
         }
-        self.init(file: URL(fileURLWithPath: file).path, entry: entry)
+        self.init(file: URL(fileURLWithPath: HomeDirectory.expand(file)).path, entry: entry)
     }
 }

@@ -62,17 +62,17 @@ struct Settings: Equatable, Sendable {
                 found[key] = GivenSetting(text: text, source: "the environment variable \(key.variable)")
             }
         }
-        container = found[.container].map { Self.expandingHome($0.text, environment) }
+        container = found[.container].map { HomeDirectory.expand($0.text, environment) }
         content = found[.content]?.text
         peer = found[.peer]?.text
         // In the environment as in $PATH; in the file they cannot be taken apart wrongly.
         stores =
             (found[.stores]?.list ?? found[.stores]?.text.split(separator: ":").map(String.init) ?? [])
-            .map { Self.expandingHome($0, environment) }
+            .map { HomeDirectory.expand($0, environment) }
         // An entry follows a colon.
         loadExtension =
             (found[.loadExtension]?.list ?? found[.loadExtension]?.text.split(separator: ",").map(String.init) ?? [])
-            .map { Self.expandingHome($0, environment) }
+            .map { HomeDirectory.expand($0, environment) }
         poll = try found[.poll]?.parsed()
         debounce = try found[.debounce]?.parsed()
         wait = try found[.wait]?.parsed()
@@ -85,12 +85,6 @@ struct Settings: Equatable, Sendable {
         logFormat = try found[.logFormat]?.parsed(as: "text or json")
         verbose = try found[.verbose]?.parsed(as: "true or false")
         quiet = try found[.quiet]?.parsed(as: "true or false")
-    }
-
-    /// No shell expands `~` in a file.
-    private static func expandingHome(_ path: String, _ environment: [String: String]) -> String {
-        guard path == "~" || path.hasPrefix("~/") else { return path }
-        return (environment["HOME"] ?? NSHomeDirectory()) + path.dropFirst()
     }
 }
 

@@ -31,7 +31,7 @@ enum SettingsFile {
     static func defaultPath(_ environment: [String: String]) -> String {
         // The XDG Base Directory Specification: a relative path is to be ignored.
         if let home = environment["XDG_CONFIG_HOME"], home.hasPrefix("/") { return home + "/logsync/config.toml" }
-        return (environment["HOME"] ?? NSHomeDirectory()) + "/.config/logsync/config.toml"
+        return HomeDirectory.path(environment) + "/.config/logsync/config.toml"
     }
 
     private static func settings(_ table: TOMLTable, file: String) throws -> [Settings.Key: GivenSetting] {

@@ -62,7 +62,7 @@ extension Replicator {
         configuration.policies.merge(made.policies.filter { MergePolicy(named: $0.key) == nil }) { $1 }
         let replicator = try Replicator(store: place.path, configuration: configuration, opensNow: false)
         try await replicator.begin(
-            FoundingPlan(container: Self.expandingHome(container), content: content, rules: made), absence)
+            FoundingPlan(container: HomeDirectory.expand(container), content: content, rules: made), absence)
         await replicator.settleForPrograms()
         await replicator.notify(writer)
         if runs { await replicator.start() }
@@ -88,12 +88,6 @@ extension Replicator {
         var container: String
         var content: String
         var rules: Rules
-    }
-
-    /// No shell expands it in a program.
-    private static func expandingHome(_ path: String) -> String {
-        guard path == "~" || path.hasPrefix("~/") else { return path }
-        return NSHomeDirectory() + path.dropFirst()
     }
 
     /// Which peer the store is, and where its content: changes when it becomes another.

@@ -85,6 +85,6 @@ struct Watch: AsyncParsableCommand {
     }
 
     private static func absolute(_ path: String) -> String {
-        URL(fileURLWithPath: path).standardizedFileURL.path
+        URL(fileURLWithPath: HomeDirectory.expand(path)).standardizedFileURL.path
     }
 }

@@ -1,0 +1,17 @@
+import Foundation
+
+/// What `~` means in a path that no shell has seen: what a shell means by it.
+package enum HomeDirectory {
+    /// `$HOME`, where that is an absolute path; else what the user database says, which is another under `sudo` and in
+    /// containers.
+    package static func path(_ environment: [String: String] = ProcessInfo.processInfo.environment) -> String {
+        environment["HOME"].flatMap { $0.hasPrefix("/") ? $0 : nil } ?? NSHomeDirectory()
+    }
+
+    /// The path, with the home directory in place of a `~` at its beginning.
+    package static func expand(
+        _ path: String, _ environment: [String: String] = ProcessInfo.processInfo.environment
+    ) -> String {
+        path == "~" || path.hasPrefix("~/") ? self.path(environment) + path.dropFirst() : path
+    }
+}
