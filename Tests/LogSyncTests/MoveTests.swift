@@ -181,6 +181,14 @@ struct MoveTests {
         try restore()
         try await settle(a, c)
         #expect(try a.ids() == c.ids())
+        // Nor where the peers that it has been since have left again.
+        let last = world.root + "/Last"
+        try FileManager.default.createDirectory(atPath: last, withIntermediateDirectories: true)
+        _ = try await a.with { try await $0.move(to: last) }
+        try restore()
+        try await a.sync()
+        #expect(try await a.status().container.path == last)
+        #expect(try a.ids() == c.ids())
     }
 
     @Test("A backup from before the move on a machine that knows nothing of it says that it had gone from the folder")

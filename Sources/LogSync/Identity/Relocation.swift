@@ -7,10 +7,13 @@ import Logging
 extension ReplicatedStore {
     /// Says that the content is at another place from now on.
     ///
-    /// The state file says it first: what is killed in between is followed at the next step.
+    /// The state file says it first: what is killed in between is resumed at the next step. So do those of the peers that the
+    /// store was before: a backup of one of them may be restored.
     func relocate(to container: String, _ name: ContentName) throws {
-        let former = try knownHere()
-        if var next = former {
+        let selves = try stateDirectory.all(at: place.path).filter {
+            $0.content == registration.content && $0.hasLeft != true && isOfThisMachine($0)
+        }
+        for var next in selves {
             next.container = container
             next.content = name.description
             try stateDirectory.save(next)
@@ -18,7 +21,7 @@ extension ReplicatedStore {
         do {
             try store.setContent(name.description, container: container)
         } catch {
-            if let former { try stateDirectory.save(former) }
+            for former in selves { try stateDirectory.save(former) }
             throw error
         }
         try refresh()
@@ -28,7 +31,9 @@ extension ReplicatedStore {
     /// Goes on where this machine last had the store: a backup from before a `move` or an `attach` names the place that the
     /// store has left, where nobody may be any more.
     func resumeRelocation() throws {
-        guard let known = try identity.state ?? knownHere(), known.path == place.path, let container = known.container,
+        // That of a copy is its original's, which is at another path.
+        guard let known = try identity.state ?? stateDirectory.load(peer), known.path == place.path,
+            isOfThisMachine(known), let container = known.container,
             container != registration.container || known.content != registration.content
         else { return }
         logger.notice(
@@ -40,11 +45,7 @@ extension ReplicatedStore {
         try refresh()
     }
 
-    /// The state file of this peer where it is of this very path; nil for a copy's, which is its original's.
-    private func knownHere() throws -> StateFile? {
-        guard let known = try stateDirectory.load(peer), known.path == place.path,
-            IdentityEvidence.mayAgree(known.machine, configuration.machineID)
-        else { return nil }
-        return known
+    private func isOfThisMachine(_ known: StateFile) -> Bool {
+        IdentityEvidence.mayAgree(known.machine, configuration.machineID)
     }
 }
