@@ -82,12 +82,8 @@ struct MovedValuesTests {
         a = try world.machine("a")
     }
 
-    private func rows(_ machine: Machine, _ sql: String = "SELECT uid || ' ' || note FROM item ORDER BY uid") throws
-        -> [String]
-    {
-        let database = try machine.database()
-        defer { try? database.close() }
-        return try database.read { try String.fetchAll($0, sql: sql) }
+    private func rows(_ machine: Machine) throws -> [String] {
+        try machine.strings("SELECT uid || ' ' || note FROM item ORDER BY uid")
     }
 
     private func migrate(_ machine: Machine, _ kind: Kind) throws {

@@ -22,11 +22,10 @@ struct SchemaReconciliation {
         store.hasDropped = nil
         let heldValues = try RenumberedHeldValues(store)
         let copies = try UnfinishedRebuild(store: store).copies()
-        let absent = try absentTables()
         if try returnNames() { try store.reloadCatalog() }
-        try hideRowsOfDroppedTables()
+        try hideRowsOfDroppedTables(noting: &findings.gone)
         // A process that has just begun does not know a renamed table yet.
-        if try reconcileNames() { try store.reloadCatalog() }
+        if try reconcileNames(noting: &findings.gone) { try store.reloadCatalog() }
         if try reconcileHandedKeys() { try store.reloadCatalog() }
         let kinds = try reconcileKinds()
         if !kinds.isEmpty { try store.reloadCatalog() }
@@ -86,10 +85,6 @@ struct SchemaReconciliation {
         }
         // What columns held is compared by the rows that they named, in whatever table these are.
         try heldValues.note()
-        for table in absent where !store.catalog.tables.contains(where: { $0.id == table.id }) {
-            findings.gone.tables.append(table.name)
-            findings.gone.noteUnrecorded(table.unrecorded)
-        }
         for table in store.catalog.tables where !findings.newTables.contains(table.id) {
             let changes = columns[table.id] ?? ColumnChanges()
             if !changes.dropped.isEmpty, columns.contains(where: { $0 != table.id && !$1.added.isEmpty }) {
@@ -135,7 +130,7 @@ struct SchemaReconciliation {
     /// A table whose triggers stand at a table of another name was renamed, whatever bears its former name by now.
     ///
     /// - Returns: whether there is such a table.
-    private func reconcileNames() throws -> Bool {
+    private func reconcileNames(noting gone: inout GoneValues) throws -> Bool {
         var isAny = false
         var moved: [(id: Value, former: String, name: String, logName: String)] = []
         let declarations = try TableDeclarations(on: connection)
@@ -170,7 +165,7 @@ struct SchemaReconciliation {
             isAny = true
         }
         try moved.removeAll { try isGone($0.id, copying: $0.former, to: $0.name) }
-        if isAny { try hideRowsOfDroppedTables(except: Set(moved.map(\.id.asInteger))) }
+        if isAny { try hideRowsOfDroppedTables(except: Set(moved.map(\.id.asInteger)), noting: &gone) }
         for (id, former, renamed, logName) in moved {
             if former.folded != renamed.folded { try FormerNames(connection).note(former, of: id.asInteger) }
             try connection.run("UPDATE logsync_table SET name = ?2 WHERE id = ?1", id, .text(renamed))
@@ -276,26 +271,18 @@ struct SchemaReconciliation {
         }
     }
 
-    /// Tables whose names none has, whether they were dropped or renamed, with when programs first wrote to them what nobody has
-    /// recorded.
-    private func absentTables() throws -> [(id: Int64, name: String, unrecorded: Int64?)] {
-        let absent = try Catalog.absentTables(on: connection)
-        let extents = try absent.isEmpty ? [:] : TableExtent.all(on: connection)
-        return try absent.map { table in
-            let recorded = extents[table.id]?.recorded ?? 0
-            return (
-                table.id, table.name, try GoneValues.firstUnrecorded(of: table, after: recorded, on: connection)
-            )
-        }
-    }
-
     /// A missing table is never a deletion of its rows: they are hidden, without the values that went with the table.
     ///
     /// - Parameter moved: tables, by id, that have other names.
-    private func hideRowsOfDroppedTables(except moved: Set<Int64> = []) throws {
-        for table in try Catalog.absentTables(on: connection) where !moved.contains(table.id) {
+    private func hideRowsOfDroppedTables(except moved: Set<Int64> = [], noting gone: inout GoneValues) throws {
+        let absent = try Catalog.absentTables(on: connection).filter { !moved.contains($0.id) }
+        let extents = try absent.isEmpty ? [:] : TableExtent.all(on: connection)
+        for table in absent {
             // A table whose triggers have gone to another name was renamed.
             guard try !Capture.hasTriggers(table.id, on: connection) else { continue }
+            gone.tables.append(table.name)
+            gone.noteUnrecorded(
+                try GoneValues.firstUnrecorded(of: table, after: extents[table.id]?.recorded ?? 0, on: connection))
             let forgotten = ForgottenColumns(store)
             let lost = try forgotten.entries(of: Array(0..<table.columnCount), in: table)
             let known = try forgotten.all()
