@@ -223,4 +223,37 @@ struct CollectionTests {
         #expect(try world.snapshots(peer).count == 1)
         #expect(try await world.clone("c").ids() == ["one", "three", "two"])
     }
+
+    @Test(
+        "A dry run says what compacting then does, the snapshot that it takes first included", arguments: [false, true])
+    func dryRun(isWritten: Bool) async throws {
+        let world = try World()
+        let (a, b) = try await pair(world)
+        for number in 0..<2 {
+            try a.insert("older \(number)")
+            // A large value, which the log file that goes named alone.
+            try a.execute("UPDATE note SET body = hex(randomblob(200000)) WHERE id = 'one'")
+            for _ in 0..<2 {
+                try await settle(a, b)
+                _ = try await a.compact()
+            }
+        }
+        try a.execute("UPDATE note SET body = 'small' WHERE id = 'one'")
+        try await settle(a, b)
+        // What is to be recorded first changes nothing of what is said about files, but that blobs may be named still.
+        if isWritten { try a.insert("late") }
+        let dry = try await a.compact(dryRun: true)
+        if isWritten { try a.execute("DELETE FROM note WHERE id = 'late'") }
+        let done = try await a.compact()
+        func said(_ report: CompactReport) -> [String] {
+            report.files.map { "\($0.action) \($0.reason) " + ($0.action == .publish ? "" : $0.file) }.sorted()
+        }
+        let blobs = { (line: String) in line.contains("/blobs/") }
+        #expect(said(dry).filter { !blobs($0) } == said(done).filter { !blobs($0) })
+        #expect(dry.blockedBy == done.blockedBy && dry.blockedBy.map(\.name) == ["b"])
+        #expect(said(done).contains { blobs($0) && $0.hasPrefix("delete unnamed") })
+        if !isWritten { #expect(said(dry) == said(done)) }
+        let sizes = [dry.files, done.files].map { $0.first { $0.action == .publish }?.bytes ?? 0 }
+        #expect(isWritten || sizes[0] > 0 && abs(Int(sizes[0]) - Int(sizes[1])) < 16)
+    }
 }

@@ -32,14 +32,21 @@ struct Compaction {
         var (plan, snapshots) = try plan(scan)
         report.lacks = try owner.coverage.lackedColumns(scan)
         if plan.needsSnapshot, report.lacks.isEmpty {
-            if let file = try publishNeededSnapshot(&scan, isDry: isDry) { report.files.append(file) }
-            (plan, snapshots) = try self.plan(scan)
+            let expected = isDry ? try owner.ownFolder.expectedSnapshot() : nil
+            if let file = try expected?.file ?? publishNeededSnapshot(&scan) {
+                report.files.append(CompactReport.File(file, of: peer, .publish, .needed))
+            }
+            (plan, snapshots) = try self.plan(scan, with: expected)
         }
         let decisions = try Decisions(plan, snapshots, owner)
         let names = try owner.names()
         report.blockedBy = plan.blockedBy.map { names[$0] }
-        let merged = Set(report.files.map(\.file))
-        report.files += decisions.reported.filter { !merged.contains($0.file) }
+        let told = Set(report.files.map(\.file))
+        report.files += decisions.reported.filter { !told.contains($0.file) }
+        // What the name will be depends on the moment.
+        for index in report.files.indices where isDry && report.files[index].action == .publish {
+            report.files[index].file = "peers/\(peer)/\(SnapshotName.folder)/"
+        }
         report.files.sort { $0.file < $1.file }
         if !isDry { try carryOut(decisions, plan) }
         return report
@@ -67,11 +74,19 @@ struct Compaction {
 
     // MARK: Deciding
 
+    /// - Parameter expected: a snapshot of this peer that would be there.
     /// - Returns: the plan, and the snapshots that it goes by.
-    private func plan(_ scan: ContainerScan) throws -> (CollectionPlan, [FoundSnapshot]) {
+    private func plan(
+        _ scan: ContainerScan, with expected: FoundSnapshot? = nil
+    ) throws -> (CollectionPlan, [FoundSnapshot]) {
         // Nothing is built on a snapshot that was not read back, nor on one that holds something else than this store.
-        let snapshots = try owner.coverage.snapshots(scan).filter {
+        var snapshots = try owner.coverage.snapshots(scan).filter {
             try owner.coverage.isTrue($0) && hasBlobs($0)
+        }
+        var scan = scan
+        if let expected {
+            snapshots.append(expected)
+            scan.peers[peer]?.snapshots.append(expected.file)
         }
         var plan = try plan(scan, readBack: snapshots)
         plan.unreadable = unreadableSnapshots(plan, except: Set(snapshots.map(\.name)))
@@ -145,15 +160,10 @@ struct Compaction {
         return before.filter { !after.contains($0.name) }.map { report($0, isMerged: merged.contains($0.name)) }
     }
 
-    private func publishNeededSnapshot(_ scan: inout ContainerScan, isDry: Bool) throws -> CompactReport.File? {
-        let folder = "peers/\(peer)/\(SnapshotName.folder)"
-        guard !isDry else {
-            return CompactReport.File(file: "\(folder)/", action: .publish, reason: .needed, bytes: 0)
-        }
+    private func publishNeededSnapshot(_ scan: inout ContainerScan) throws -> FoundFile<SnapshotName>? {
         guard let name = try owner.ownFolder.publishSnapshot(scan, orPartial: false) else { return nil }
         scan = try owner.scan()
-        let size = scan.peers[peer]?.snapshots.first { $0.name == name }?.size ?? 0
-        return CompactReport.File(file: "\(folder)/\(name)", action: .publish, reason: .needed, bytes: size)
+        return scan.peers[peer]?.snapshots.first { $0.name == name }
     }
 
     // MARK: Deleting

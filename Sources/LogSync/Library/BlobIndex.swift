@@ -38,6 +38,11 @@ final class BlobIndex {
         return blobs
     }
 
+    /// Reckons with a snapshot that is not there, until names are asked for without it.
+    func expect(_ file: FoundFile<SnapshotName>, _ peer: PeerID, naming blobs: [BlobID]) {
+        snapshotShelf[peer, default: [:]][file] = blobs
+    }
+
     /// What the files of one peer name.
     struct Names {
         var blobs: Set<BlobID> = []

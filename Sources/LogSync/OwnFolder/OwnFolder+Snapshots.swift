@@ -52,6 +52,20 @@ extension OwnFolder {
         return name
     }
 
+    /// The snapshot that would lie in the folder after ``publishSnapshot(_:isForced:orPartial:)``. Nothing is written.
+    ///
+    /// - Returns: nil where this peer has nothing in the folder that it could stand for.
+    func expectedSnapshot() throws -> FoundSnapshot? {
+        let expected = try store.expectedSnapshot()
+        // The hash in its name depends on the moment.
+        let hash = FileHash(high: 0, low: 0)
+        guard let name = SnapshotName(sequence: expected.manifest.vector[peer], fileHash: hash) else { return nil }
+        let file = FoundFile(
+            name: name, size: expected.bytes, modified: owner.configuration.clock.now() * 1_000_000, inode: 0)
+        if let blobs = expected.blobs { library.blobIndex.expect(file, peer, naming: blobs) }
+        return FoundSnapshot(peer: peer, file: file, manifest: expected.manifest, isPartial: false)
+    }
+
     /// A snapshot of this peer that has everything that the store has now.
     private func soundSnapshotOfAll(_ scan: ContainerScan, orPartial: Bool) throws -> FoundSnapshot? {
         let vector = try store.vector()

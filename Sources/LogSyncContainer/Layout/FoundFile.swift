@@ -6,4 +6,11 @@ package struct FoundFile<Name: PublishedName>: Hashable, Sendable {
     /// Unix time in nanoseconds.
     package var modified: Int64
     package var inode: UInt64
+
+    package init(name: Name, size: UInt64, modified: Int64, inode: UInt64) {
+        self.name = name
+        self.size = size
+        self.modified = modified
+        self.inode = inode
+    }
 }

@@ -11,8 +11,7 @@ struct SnapshotSource {
     private let writer: SnapshotWriter
     /// Places in the manifest by local peer number.
     private let places: [Int64: Int]
-    private let vector: VersionVector
-    private let lost: Set<ColumnName>
+    let manifest: SnapshotManifest
     private let blobs: SnapshotBlobs
 
     private var connection: Connection { store.connection }
@@ -23,11 +22,9 @@ struct SnapshotSource {
         self.store = store
         blobs = SnapshotBlobs(store.configuration.blobThreshold, publish: publishBlob)
         shownRows = ShownRows(store)
-        let manifest = try Self.manifest(store)
+        manifest = try Self.manifest(store)
         let content = try store.facts.text("content") ?? ""
         writer = try SnapshotWriter(content: content, peer: store.ownID, manifest: manifest, write: write)
-        vector = manifest.vector
-        lost = manifest.lost
         var places: [Int64: Int] = [:]
         for (place, peer) in manifest.peers.enumerated() {
             if let number = store.peers[peer.id]?.number { places[number] = place }
@@ -42,7 +39,8 @@ struct SnapshotSource {
         try writeHidden()
         let hash = try writer.finish()
         return TakenSnapshot(
-            vector: vector, sequence: vector[store.ownID], hash: hash, lost: lost, blobs: blobs.placed)
+            vector: manifest.vector, sequence: manifest.vector[store.ownID], hash: hash, lost: manifest.lost,
+            blobs: blobs.placed)
     }
 
     // MARK: Manifest

@@ -12,3 +12,12 @@ package struct TakenSnapshot {
     /// The blobs that it names, and cells that hold their bytes.
     package var blobs: [PlacedBlob]
 }
+
+/// A snapshot that would be taken of a store.
+package struct ExpectedSnapshot {
+    package var manifest: SnapshotManifest
+    /// Its length; that of the manifest alone where something has to be recorded first.
+    package var bytes: UInt64
+    /// The blobs that it would name; nil where something has to be recorded first.
+    package var blobs: [BlobID]?
+}

@@ -30,4 +30,16 @@ extension Store {
     }
 
     private static let momentsToTry = 100
+
+    /// What ``writeSnapshot(publishBlob:_:)`` would take now. Nothing is written.
+    package func expectedSnapshot() throws -> ExpectedSnapshot {
+        try database.read { store in
+            var bytes: UInt64 = 0
+            let source = try SnapshotSource(store, publishBlob: { _, _ in }) { bytes += UInt64($0.count) }
+            // What has to be recorded first would be shown without its entries.
+            let isRecorded = try !SchemaReconciliation.isNeeded(store) && PendingRows(store).isEmpty
+            let taken = isRecorded ? try source.take() : nil
+            return ExpectedSnapshot(manifest: source.manifest, bytes: bytes, blobs: taken?.blobs.map(\.id))
+        }
+    }
 }
