@@ -161,6 +161,30 @@ struct RestoredCapturesTests {
         #expect(!rows.contains("second"), "\(rows)")
     }
 
+    @Test(
+        "What a program writes after the restore into a column that was not captured is kept, whether its former self did so, too",
+        arguments: [
+            "UPDATE file SET folder = 3; UPDATE word SET n = n + 100 WHERE k = 'w'",
+            "DELETE FROM file; INSERT INTO file VALUES(1, 3, 'u'); UPDATE word SET n = n + 100 WHERE k = 'w'",
+        ], [false, true])
+    func writtenAfterElsewhere(write: String, didFormer: Bool) async throws {
+        try a.execute("INSERT INTO folder VALUES(2, 'second'), (3, 'third'); INSERT INTO file VALUES(1, 1, 'a')")
+        try await settle(a, b)
+        try a.execute("UPDATE file SET name = 'u'; UPDATE word SET remark = 'u' WHERE k = 'w'")
+        try makeBackup()
+        try await settle(a, b)
+        if didFormer {
+            try a.execute("UPDATE file SET folder = 2; UPDATE word SET n = n + 10 WHERE k = 'w'")
+            try await settle(a, b)
+        }
+        try restore()
+        try await Task.sleep(for: .milliseconds(5))
+        try a.execute(write)
+        try await a.sync()
+        try await expectSame()
+        #expect(try rows(b) == "d1first d2second d3third f1uthird hits1 w\(didFormer ? 110 : 100)u")
+    }
+
     @Test("Where the program's schema has changed since the restore, all of it counts as new, and nothing is lost")
     func migrated() async throws {
         try a.execute("INSERT INTO word VALUES('new', 7, 'r'); INSERT INTO folder VALUES(2, 'second')")

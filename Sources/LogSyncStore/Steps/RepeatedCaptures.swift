@@ -50,6 +50,9 @@ struct RepeatedCaptures {
         var identity: RowIdentity
         /// What it holds; nil where it was deleted.
         var values: [Value]?
+        /// By their ids, the columns that the transaction does not set and in which the row differs from its record, with the
+        /// digests that are recorded.
+        var unrecorded: [Int: UInt32]
         var milliseconds: Int64
     }
 
@@ -80,7 +83,7 @@ struct RepeatedCaptures {
                     writtenAgain.append(
                         WrittenAgain(
                             table: table, identity: row.identity, values: try found.present?.values,
-                            milliseconds: time))
+                            unrecorded: try unrecorded(row, found, in: table), milliseconds: time))
                 }
                 guard group.kind == .insert else { continue }
                 try shownRows.remove(row.identity, at: found.position ?? 0, in: table)
@@ -105,16 +108,18 @@ struct RepeatedCaptures {
             let key = table.key.map { present.values[$0.index] }
             if let values = row.values {
                 let changed = table.columns.indices.filter { values[$0] != present.values[$0] }
-                guard !changed.isEmpty else { continue }
-                let statement = try connection.prepare(table.update(changed))
-                let place = table.hasRowid ? [.integer(position)] : key
-                for (index, value) in (changed.map { values[$0] } + place).enumerated() {
-                    statement.bind(value, at: index + 1)
+                if !changed.isEmpty {
+                    let statement = try connection.prepare(table.update(changed))
+                    let place = table.hasRowid ? [.integer(position)] : key
+                    for (index, value) in (changed.map { values[$0] } + place).enumerated() {
+                        statement.bind(value, at: index + 1)
+                    }
+                    guard try statement.write() != .refused else { throw UncertainRepetition() }
                 }
-                guard try statement.write() != .refused else { throw UncertainRepetition() }
             } else {
                 try shownRows.remove(row.identity, at: position, in: table)
             }
+            try forgetRecorded(row.unrecorded, at: position, in: table)
             let captured = table.capturesKey ? key : []
             let columns = captured.indices.map { ", k\($0)" }.joined()
             let kind: Capture.Kind = row.values == nil ? .delete : .update
@@ -126,6 +131,32 @@ struct RepeatedCaptures {
             for (index, value) in (noted + captured).enumerated() { statement.bind(value, at: index + 1) }
             try statement.run()
         }
+    }
+
+    /// Which columns of a row differ from its record that the transaction does not set, and what the record says of them: the
+    /// transaction is merged as if the row held what is recorded.
+    private func unrecorded(
+        _ row: IncomingRow, _ found: CapturedRows.Row, in table: TrackedTable
+    ) throws -> [Int: UInt32] {
+        let set = Set(row.target.positions.compactMap { $0 })
+        guard let position = try shownRows.locate(row.identity, in: table), let present = try found.present,
+            let record = try ClockTable(table: table, connection: connection).record(at: position)
+        else { return [:] }
+        return table.columns.indices.reduce(into: [:]) { digests, index in
+            let id = table.columns[index].id
+            guard !set.contains(index), id < record.digests.count,
+                record.digests[id] != UInt32(truncatingIfNeeded: present.digests[index])
+            else { return }
+            digests[id] = record.digests[id]
+        }
+    }
+
+    /// Lets a record say again what it said of columns before the transaction was merged, so that what they hold is recorded.
+    private func forgetRecorded(_ digests: [Int: UInt32], at position: Int64, in table: TrackedTable) throws {
+        let clock = ClockTable(table: table, connection: connection)
+        guard !digests.isEmpty, var record = try clock.record(at: position) else { return }
+        for (id, digest) in digests { record.digests[id] = digest }
+        try clock.update(record, at: position, formerUniques: record.uniques)
     }
 
     // MARK: Which row it is
