@@ -13,6 +13,8 @@ struct MovedValuesTests {
         case writtenOut
         /// A column goes to the other table, and its own table stays.
         case moved
+        /// A column goes to a table that is made for it.
+        case split
 
         var schema: String {
             switch self {
@@ -22,6 +24,11 @@ struct MovedValuesTests {
                 CREATE TABLE body(item_id INTEGER PRIMARY KEY REFERENCES item(id) ON DELETE CASCADE, note TEXT, size INTEGER);
                 INSERT INTO item VALUES(1, 'x'), (2, 'y'), (3, 'z'), (4, 'w');
                 INSERT INTO body VALUES(1, 'n1', 1), (2, 'n2', 1), (3, 'n3', 1), (4, 'n4', 1)
+                """
+            case .split:
+                """
+                CREATE TABLE item(id INTEGER PRIMARY KEY, uid TEXT NOT NULL UNIQUE, note TEXT);
+                INSERT INTO item VALUES(1, 'x', 'n1'), (2, 'y', 'n2'), (3, 'z', 'n3'), (4, 'w', 'n4')
                 """
             case .writtenOut:
                 """
@@ -33,7 +40,16 @@ struct MovedValuesTests {
             }
         }
 
-        var edit: String { "UPDATE body SET note = 'by b' WHERE \(self == .writtenOut ? "id" : "item_id") = 1" }
+        var edit: String {
+            switch self {
+            case .merged, .moved: "UPDATE body SET note = 'by b' WHERE item_id = 1"
+            case .writtenOut: "UPDATE body SET note = 'by b' WHERE id = 1"
+            case .split: "UPDATE item SET note = 'by b' WHERE id = 1"
+            }
+        }
+
+        /// The table that has the notes afterwards.
+        var target: String { self == .split ? "body" : "item" }
 
         var migration: String {
             switch self {
@@ -55,6 +71,12 @@ struct MovedValuesTests {
                 ALTER TABLE item ADD COLUMN note TEXT;
                 UPDATE item SET note = (SELECT note FROM body WHERE item_id = item.id);
                 ALTER TABLE body DROP COLUMN note
+                """
+            case .split:
+                """
+                CREATE TABLE body(uid TEXT PRIMARY KEY NOT NULL, note TEXT);
+                INSERT INTO body SELECT uid, note FROM item;
+                ALTER TABLE item DROP COLUMN note
                 """
             }
         }
@@ -82,8 +104,8 @@ struct MovedValuesTests {
         a = try world.machine("a")
     }
 
-    private func rows(_ machine: Machine) throws -> [String] {
-        try machine.strings("SELECT uid || ' ' || note FROM item ORDER BY uid")
+    private func rows(_ machine: Machine, _ kind: Kind = .merged) throws -> [String] {
+        try machine.strings("SELECT uid || ' ' || note FROM \(kind.target) ORDER BY uid")
     }
 
     private func migrate(_ machine: Machine, _ kind: Kind) throws {
@@ -130,7 +152,7 @@ struct MovedValuesTests {
         }
         try migrate(b, kind)
         try await settle(a, b)
-        for machine in [a, b] { #expect(try rows(machine) == ["w n4", "x by b", "y n2", "z n3"]) }
+        for machine in [a, b] { #expect(try rows(machine, kind) == ["w n4", "x by b", "y n2", "z n3"]) }
         #expect(try await a.status().digest == b.status().digest)
         let verified = try await Replicator.verify(b.path, configuration: b.configuration)
         #expect(verified.findings.isEmpty, "\(verified.findings)")
@@ -142,11 +164,46 @@ struct MovedValuesTests {
         try b.execute(kind.edit)
         try migrate(a, kind)
         try await a.sync()
-        try a.execute("UPDATE item SET note = 'by a' WHERE uid = 'x'; UPDATE item SET note = 'n2' WHERE uid = 'w'")
+        try a.execute(
+            "UPDATE \(kind.target) SET note = 'by a' WHERE uid = 'x'; UPDATE \(kind.target) SET note = 'n2' WHERE uid = 'w'"
+        )
         try await settle(a, b)
         try migrate(b, kind)
         try await settle(a, b)
-        for machine in [a, b] { #expect(try rows(machine) == ["w n2", "x by a", "y n2", "z n3"]) }
+        for machine in [a, b] { #expect(try rows(machine, kind) == ["w n2", "x by a", "y n2", "z n3"]) }
+    }
+
+    @Test(
+        "What programs write at the new place counts, though nobody looks between the migration and the write",
+        arguments: Kind.allCases, [false, true])
+    func editedUnseen(kind: Kind, isSecond: Bool) async throws {
+        let b = try await peers(kind)
+        try await settle(a, b)
+        try migrate(a, kind)
+        if isSecond { try await a.sync() }
+        try migrate(b, kind)
+        try a.execute("UPDATE \(kind.target) SET note = 'by a' WHERE uid = 'y'")
+        try b.execute("UPDATE \(kind.target) SET note = 'by b' WHERE uid = 'x'")
+        try await settle(b, a)
+        for machine in [a, b] { #expect(try rows(machine, kind) == ["w n4", "x by b", "y by a", "z n3"]) }
+        #expect(try await a.status().digest == b.status().digest)
+    }
+
+    @Test("Rows that a program inserts before anybody looks leave it told where the others' values were")
+    func insertedUnseen() async throws {
+        let b = try await peers(.split)
+        try await settle(a, b)
+        for machine in [a, b] {
+            try machine.execute(
+                "UPDATE item SET note = 'by \(machine.name)' WHERE uid = '\(machine.name == "a" ? "y" : "x")'")
+            try migrate(machine, .split)
+            for number in 0..<6 {
+                try machine.execute(
+                    "INSERT INTO body VALUES('\(machine.name)\(number)', 'new \(machine.name)\(number)')")
+            }
+        }
+        try await settle(a, b)
+        for machine in [a, b] { #expect(try rows(machine, .split).suffix(4) == ["w n4", "x by b", "y by a", "z n3"]) }
     }
 
     @Test("Values that others hold, too, are no edits of what they were copied from")

@@ -90,7 +90,9 @@ final class TableRecording {
         guard store.batching(of: table).isSuperset(of: .recording), !findings.orphanScans.contains(table.id),
             findings.newReferences[table.id] == nil, findings.formerReferences[table.id] == nil,
             table.kind != .surrogate || !findings.newTables.contains(table.id),
-            !findings.returnedTables.contains(table.id)
+            !findings.returnedTables.contains(table.id),
+            // What went may have been put into it.
+            findings.gone.isEmpty || !findings.newTables.contains(table.id)
         else { return false }
         return try !store.isContested(table)
     }
@@ -115,7 +117,7 @@ final class TableRecording {
         if let own = try programWrite(to: row.key, row.touched, in: position) { return own }
         // Of a row that holds in all other columns what it did, a column that has gone was written.
         if !isChanged, let lost = try lostEdit(of: row.key) { return lost }
-        return try recorder.moved.time(of: row.values, in: position, of: table).flatMap { $0 > known ? $0 : nil }
+        return try recorder.moved.time(of: row, in: position, of: table).flatMap { $0 > known ? $0 : nil }
     }
 
     /// When a program has written a row before the migration's last pass, in a column that may have gone since.

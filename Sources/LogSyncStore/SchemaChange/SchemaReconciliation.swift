@@ -87,7 +87,8 @@ struct SchemaReconciliation {
         try heldValues.note()
         for table in store.catalog.tables where !findings.newTables.contains(table.id) {
             let changes = columns[table.id] ?? ColumnChanges()
-            if !changes.dropped.isEmpty, columns.contains(where: { $0 != table.id && !$1.added.isEmpty }) {
+            let hasNew = !findings.newTables.isEmpty || columns.contains { $0 != table.id && !$1.added.isEmpty }
+            if !changes.dropped.isEmpty, hasNew {
                 findings.gone.columns[table.id] = try goneValues(of: changes.dropped, in: table)
                 findings.gone.noteUnrecorded(
                     try GoneValues.firstUnrecorded(of: table, after: table.recorded, on: connection))

@@ -14,13 +14,10 @@ extension RowClock {
 }
 
 extension CellState {
-    /// Whether the row's inserts alone have given the cell what it holds.
+    /// Whether the row's inserts alone have given the cell what it holds, and not an edit that a migration has brought there.
     func isInserted(_ row: RowClock) -> Bool {
         let inserts = row.insertEntries
-        return additions.isEmpty
-            && versions.allSatisfy { version in
-                inserts.contains { $0.peer == version.stamp.peer && $0.sequence == version.stamp.sequence }
-            }
+        return additions.isEmpty && versions.allSatisfy { inserts.contains($0.stamp) }
     }
 
     /// Whether migrations alone have given the cell what it holds, and no insert or update.

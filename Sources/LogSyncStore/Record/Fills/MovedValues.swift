@@ -12,53 +12,73 @@ final class MovedValues {
 
     init(_ recorder: Recorder) { self.recorder = recorder }
 
-    /// When a program has written what a migration has put into a new column, in milliseconds since 1970; nil where it was in
-    /// no edit.
-    func time(of row: TableReader.Row, in position: Int, of table: TrackedTable) throws -> Int64? {
+    /// When a program has written what a migration has put into a new column or a new table, in milliseconds since 1970: 0 for
+    /// what was in no edit, nil where the column was made of something else. A value that did not go counts as an edit.
+    func time(of row: RowRecorder.Row, in position: Int, of table: TrackedTable) throws -> Int64? {
         guard !gone.isEmpty else { return nil }
         let key = [table.id, Int64(position)]
         let times = try self.times[key] ?? source(of: position, in: table)
         self.times[key] = .some(times)
         guard let times else { return nil }
-        guard let time = times[UInt32(truncatingIfNeeded: row.digests[position])] else { return gone.unrecorded }
-        return time > 0 ? time : nil
+        if let time = times[UInt32(truncatingIfNeeded: row.values.digests[position])] { return time }
+        // No trigger may have seen it.
+        return gone.unrecorded ?? (row.touched.milliseconds > 0 ? row.touched.milliseconds : recorder.milliseconds)
     }
 
-    /// The column from which a new one's values are: one that held most of the first of them.
+    /// The column from which a new one's values are: one that held half of the first of them, or several that no other would.
     private func source(of position: Int, in table: TrackedTable) throws -> GoneValues.Times? {
-        let sample = try sample(position, of: table)
-        guard sample.count >= Self.leastSample else { return nil }
-        func isSource(_ matches: Int) -> Bool { matches > 1 && matches * 2 > sample.count }
+        let sample = try Sample(position, of: table, recorder)
+        guard sample.count >= Sample.least else { return nil }
         let columns = gone.columns.filter { $0.key != table.id }.values.joined()
         var (most, found): (Int, GoneValues.Times?) = (0, nil)
         for column in columns {
-            let matches = sample.count { column[$0] != nil }
-            if isSource(matches), matches > most { (most, found) = (matches, column) }
+            let matches = Set(column.keys).intersection(sample.digests)
+            if sample.shows(matches), matches.count > most { (most, found) = (matches.count, column) }
         }
         for name in gone.tables {
-            let matches = try matches(of: sample, in: name)
+            let matches = try matches(of: sample.digests, in: name)
             for (column, digests) in matches.sorted(by: { $0.key < $1.key })
-            where isSource(digests.count) && digests.count > most {
+            where sample.shows(digests) && digests.count > most {
                 (most, found) = (digests.count, try self.times(of: column, in: name))
             }
         }
         return found
     }
 
-    /// Fewer different values may be in two columns by chance.
-    private static let leastSample = 3
-    private static let largestSample = 100
+    /// Different values of a new column.
+    private struct Sample {
+        /// Fewer different values may be in two columns by chance.
+        static let least = 3
+        private static let largest = 100
 
-    private func sample(_ position: Int, of table: TrackedTable) throws -> Set<UInt32> {
-        let column = SQL.name(table.columns[position].local)
-        let statement = try Statement(
-            "SELECT DISTINCT \(column) FROM \(table.quoted) WHERE \(column) IS NOT NULL LIMIT \(Self.largestSample)",
-            on: connection)
-        var digests: Set<UInt32> = []
-        while try statement.step() {
-            digests.insert(UInt32(truncatingIfNeeded: statement.digest(0, by: table.valueDigest)))
+        private(set) var digests: Set<UInt32> = []
+        /// Values among them that two columns hardly have by chance.
+        private var telling: Set<UInt32> = []
+
+        var count: Int { digests.count }
+
+        init(_ position: Int, of table: TrackedTable, _ recorder: Recorder) throws {
+            let column = SQL.name(table.columns[position].local)
+            // Rows that have come since are of no migration's making.
+            let isNew = !table.hasRowid || recorder.findings.newTables.contains(table.id)
+            let isKnown = isNew ? "" : " AND \(table.rowid) IN (SELECT row FROM \(table.clock))"
+            let statement = try Statement(
+                """
+                SELECT DISTINCT \(column) FROM \(table.quoted) WHERE \(column) IS NOT NULL\(isKnown)
+                LIMIT \(Self.largest)
+                """, on: recorder.store.connection)
+            while try statement.step() {
+                let digest = UInt32(truncatingIfNeeded: statement.digest(0, by: table.valueDigest))
+                digests.insert(digest)
+                if statement.value(0).tellsRows { telling.insert(digest) }
+            }
         }
-        return digests
+
+        /// Whether values that a column held are so many that these are from there.
+        func shows(_ matches: Set<UInt32>) -> Bool {
+            matches.count > 1
+                && (matches.count * 2 >= count || telling.intersection(matches).count >= Self.least)
+        }
     }
 
     /// Which digests columns of a dropped table held, by the place of the column.

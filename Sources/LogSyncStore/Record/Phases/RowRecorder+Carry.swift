@@ -12,12 +12,17 @@ extension RowRecorder {
     /// Lets an insert say what is known of the row's other columns: of columns unknown here, and of columns that have
     /// come meanwhile and in which the program has written nothing.
     ///
+    /// Of what a migration has put into a new table, and of what others have written there, the last that a program has
+    /// written counts.
+    ///
     /// - Parameter carried: what was known of the row that it was before.
     /// - Returns: whether the row has to show some of it.
     func carry(
         _ carried: RowClock?, into state: inout RowClock, _ cells: inout [TransactionWriter.Cell], of row: Row,
         _ stamp: Stamp
-    ) -> Bool {
+    ) throws -> Bool {
+        let moved = try movedValues(of: row)
+        note(moved, unless: carried, in: &state, &cells, stamp)
         var isShown = false
         for (name, cell) in (carried?.cellsByName ?? [:]).sorted(by: { $0.key < $1.key }) {
             guard let value = cell.versions.max(by: { store.precedes($0.stamp, $1.stamp) })?.value else { continue }
@@ -27,13 +32,51 @@ extension RowRecorder {
                 cells.append(TransactionWriter.Cell(column: name, value: value))
                 continue
             }
-            guard isDefault(row[position], position) else { continue }
+            guard isDefault(row[position], position) || Self.isLater(cell, than: moved[position], of: carried) else {
+                continue
+            }
             let column = table.columns[position]
             state.setCell(column.id, CellState(versions: [version]))
             for index in cells.indices where cells[index].column == column.name { cells[index].value = value }
             isShown = true
         }
         return isShown
+    }
+
+    /// When what a migration has put into a row of a new table was written, where it has come from a column or a table that
+    /// went.
+    ///
+    /// - Returns: by position, in Unix milliseconds; 0 for what no program has edited.
+    private func movedValues(of row: Row) throws -> [Int: Int64] {
+        guard isOfMigration(row) else { return [:] }
+        var times: [Int: Int64] = [:]
+        for position in table.columns.indices where try !isDefault(row[position], position) {
+            times[position] = try recorder.moved.time(of: row, in: position, of: table)
+        }
+        for key in table.key { times[key.index] = nil }
+        return times
+    }
+
+    /// Whether a program has written what is known of a cell, and later than `moved`.
+    private static func isLater(_ cell: CellState, than moved: Int64?, of row: RowClock?) -> Bool {
+        guard let moved, let row, !cell.isInserted(row), !cell.isFilled(row) else { return false }
+        return cell.stamps.contains { $0.time.milliseconds >= moved }
+    }
+
+    /// Gives cells the times at which programs have written them before a migration put them here.
+    private func note(
+        _ moved: [Int: Int64], unless given: RowClock?, in state: inout RowClock,
+        _ cells: inout [TransactionWriter.Cell], _ stamp: Stamp
+    ) {
+        for (position, milliseconds) in moved.sorted(by: { $0.key < $1.key }) where milliseconds > 0 {
+            let column = table.columns[position]
+            let known = given?.cellsByName.first { $0.key.folded == column.name.folded }?.value
+            if let known, Self.isLater(known, than: milliseconds, of: given) { continue }
+            var own = stamp
+            own.time = recorder.time(captured: milliseconds, above: known?.stamps ?? [])
+            state.setCell(column.id, CellState(versions: [Version(stamp: own, value: nil)]))
+            for index in cells.indices where cells[index].column == column.name { cells[index].time = own.time }
+        }
     }
 
     /// Lets a row that an undo brings back show what others have edited after it was deleted.

@@ -85,7 +85,7 @@ struct RowRecorder {
         var state = RowClock(insertedBy: stamp, in: table)
         var cells = try recorder.cells(of: row.values, row.identity, at: table.columns.indices, in: table)
         let given = carried?.state ?? hidden.flatMap { $0.isAlive && isOfMigration(row) ? $0 : nil }
-        var showsCarried = carry(given, into: &state, &cells, of: row, stamp)
+        var showsCarried = try carry(given, into: &state, &cells, of: row, stamp)
         if row.touched.isReturned, let hidden, !hidden.isAlive {
             showsCarried = takeUp(hidden, into: &state, &cells, of: row, stamp) || showsCarried
         }
