@@ -52,17 +52,36 @@ struct UndecidedColumns {
             Self.prefix + String(table), .text(String(decoding: try JSONEncoder().encode(columns), as: UTF8.self)))
     }
 
+    /// Columns by what may have been one: what is decided of one group says nothing of the others.
+    static func groups(of columns: [Column]) -> [[Column]] {
+        var groups: [(names: Set<String>, columns: [Column])] = []
+        for column in columns {
+            var names = Set([column.name, column.former, column.place, column.named].compactMap { $0?.folded })
+            var joined = [column]
+            for group in groups where !group.names.isDisjoint(with: names) {
+                names.formUnion(group.names)
+                joined = group.columns + joined
+            }
+            groups.removeAll { !$0.names.isDisjoint(with: names) }
+            groups.append((names, joined))
+        }
+        return groups.map(\.columns)
+    }
+
     /// Whether they are the columns at their places under other names, or what their names say; nil where no setting
     /// tells.
     ///
-    /// - Parameter table: the name in logs.
-    func areRenamed(_ columns: [Column], in table: String) throws -> Bool? {
+    /// - Parameters:
+    ///   - columns: one of the ``groups(of:)``.
+    ///   - all: all that are undecided.
+    ///   - table: the name in logs.
+    func areRenamed(_ columns: [Column], among all: [Column], in table: String) throws -> Bool? {
         for column in columns {
             // A column whose name may have been taken was told its name in logs long before.
             guard let place = column.place else { continue }
             guard let told = try Renames(connection).told(column.name, in: table) else {
                 // What another column is, this one is not.
-                if try isAnother(of: columns, toldAs: place, in: table) { return false }
+                if try isAnother(of: all, toldAs: place, in: table) { return false }
                 continue
             }
             if told == place { return true }
@@ -103,7 +122,7 @@ struct UndecidedColumns {
             {
                 return true
             }
-            return try areRenamed(columns, in: names[0]) != nil
+            return try Self.groups(of: columns).contains { try areRenamed($0, among: columns, in: names[0]) != nil }
         }
     }
 }

@@ -133,7 +133,12 @@ extension SchemaReconciliation {
             }
             let (name, value) = (table.columns[position].name, present.values[position])
             let digest = UInt32(truncatingIfNeeded: present.digests[position])
-            let held = try HeldValues(of: table, on: connection).digest(of: name, in: identity)
+            // Of a new column nothing was recorded when it was left alone.
+            let isNew = !table.columnNames[..<id].contains { $0.folded == name.folded }
+            let held =
+                try isNew
+                ? UndecidedCells(table, in: store).first(of: table.columns[position].local, in: identity)
+                : HeldValues(of: table, on: connection).digest(of: name, in: identity)
             let key = record.state.cellsByName.keys.first { $0.folded == name.folded }
             let cell = key.flatMap { record.state.cellsByName.removeValue(forKey: $0) } ?? CellState()
             let missing = store.defaultValue(of: table, position)

@@ -21,6 +21,7 @@ struct SchemaReconciliation {
         try store.reloadCatalog()
         store.hasDropped = nil
         let heldValues = try RenumberedHeldValues(store)
+        for table in store.catalog.tables { try UndecidedCells(table, in: store).forgetDecided() }
         let copies = try UnfinishedRebuild(store: store).copies()
         if try returnNames() { try store.reloadCatalog() }
         try hideRowsOfDroppedTables(noting: &findings.gone)

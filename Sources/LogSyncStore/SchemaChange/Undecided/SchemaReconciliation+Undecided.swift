@@ -120,23 +120,29 @@ extension SchemaReconciliation {
         let (undecided, others) = try following(noted, present, in: table, schema)
         // What is said of the ones says nothing of the others.
         guard others.isEmpty else { return (undecided + others, undecided.count) }
-        let found = undecided.compactMap { column in
-            present.first { $0.element.name.folded == column.name.folded }.map { (column, $0) }
+        var left: [UndecidedColumns.Column] = []
+        for group in UndecidedColumns.groups(of: undecided) {
+            let found = group.compactMap { column in
+                present.first { $0.element.name.folded == column.name.folded }.map { (column, $0) }
+            }
+            // Where one has gone, the others are what they are called.
+            // What has its former name again is the same either way.
+            let isBack = group.allSatisfy { $0.place != nil && $0.name.folded == $0.former.folded }
+            let areRenamed =
+                try isBack
+                ? true
+                : UndecidedColumns(connection).areRenamed(group, among: undecided, in: table.name)
+                    ?? (found.count == group.count ? nil : false)
+            guard let areRenamed else {
+                left += group
+                continue
+            }
+            for (column, place) in found {
+                let name = areRenamed ? column.place : column.named
+                changes.decided.append(try add(place.element, called: name, at: place.offset, to: table))
+            }
         }
-        // Where one has gone, the others are what they are called.
-        // What has its former name again is the same either way.
-        let isBack = undecided.allSatisfy { $0.place != nil && $0.name.folded == $0.former.folded }
-        let areRenamed =
-            try isBack
-            ? true
-            : UndecidedColumns(connection).areRenamed(undecided, in: table.name)
-                ?? (found.count == undecided.count ? nil : false)
-        guard let areRenamed else { return (undecided, undecided.count) }
-        for (column, place) in found {
-            let name = areRenamed ? column.place : column.named
-            changes.decided.append(try add(place.element, called: name, at: place.offset, to: table))
-        }
-        return ([], 0)
+        return (left, left.count)
     }
 
     /// New columns that bear the name of one which is perhaps called otherwise by now: if it is not, that one has come back.

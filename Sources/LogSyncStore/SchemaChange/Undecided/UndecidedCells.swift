@@ -13,8 +13,10 @@ struct UndecidedCells {
         (self.table, self.store) = (table, store)
     }
 
-    /// Beside what is noted by names in logs (``HeldValues``), none of which begins so.
+    /// Beside what is noted by names in logs (``HeldValues``), none of which begins so: what rows held at the last look.
     private static let prefix = "\u{1F}"
+    /// And what they held when it was first undecided what the column is.
+    private static let firstPrefix = "\u{1E}"
 
     /// By the records' places.
     ///
@@ -32,6 +34,27 @@ struct UndecidedCells {
             digests[place] = UInt32(truncatingIfNeeded: row[1].asInteger)
         }
         return digests
+    }
+
+    /// What a row held in a column when it was first undecided what that is; nil where the row was not there.
+    ///
+    /// - Parameter column: as the database calls it.
+    func first(of column: String, in identity: RowIdentity) throws -> UInt32? {
+        try HeldValues(of: table, on: connection).digest(of: Self.firstPrefix + column, in: identity)
+    }
+
+    /// Forgets what rows held first in columns of which it was known at the last look what they are.
+    func forgetDecided() throws {
+        guard try TableSchema.read("logsync_undecided", on: connection) != nil else { return }
+        let names = try UndecidedColumns(connection).of(table.id).map { Value.text(Self.firstPrefix + $0.name.folded) }
+        let statement = try Statement(
+            """
+            DELETE FROM logsync_undecided WHERE table_id = ? AND substr(column, 1, 1) = ?
+            AND column NOT IN (\(SQL.placeholders(names.count)))
+            """, on: connection)
+        let values = [.integer(table.id), .text(Self.firstPrefix)] + names
+        for (index, value) in values.enumerated() { statement.bind(value, at: index + 1) }
+        try statement.run()
     }
 
     /// Where a record is, which is not laid out anew yet where the key has become another.
@@ -61,7 +84,11 @@ struct UndecidedCells {
                 let identity = try record.named ?? ShownRows(store).spelledIdentity(row, in: table)
             else { continue }
             for (column, value) in zip(columns, try cells.values(row, rowid)) {
-                try held.note(cells.digest(value), of: Self.prefix + column.name, in: identity)
+                let digest = cells.digest(value)
+                try held.note(digest, of: Self.prefix + column.name, in: identity)
+                if try first(of: column.name, in: identity) == nil {
+                    try held.note(digest, of: Self.firstPrefix + column.name, in: identity)
+                }
             }
         }
     }
