@@ -57,8 +57,12 @@ struct RenameEvidence {
     func bearsOut(_ claim: Claim) -> Bool {
         // It left before: who wrote that is not to be told any more.
         guard peers[claim.author] != nil else { return true }
-        let own = published[claim.author] ?? []
-        switch subject(of: claim) {
+        return subjects(of: claim).contains { bearsOut($0, claim.author) }
+    }
+
+    private func bearsOut(_ subject: Subject, _ author: PeerID) -> Bool {
+        let own = published[author] ?? []
+        switch subject {
         case .table(let local, let log):
             return local == log || Set(own.map(\.order)).count > 1
                 || all.contains { $0[log] != nil && $0[local] == nil }
@@ -96,11 +100,19 @@ struct RenameEvidence {
     ///
     /// - Parameter isReplicated: whether logs have a table under the name that the setting is about.
     func doubt(about claim: Claim, isReplicated: Bool) -> String? {
-        let what: String
-        switch subject(of: claim) {
+        for case let what? in subjects(of: claim).map({ doubt(about: claim, $0, isReplicated: isReplicated) }) {
+            return what
+                + ", as \(name(of: claim.author)) says: nothing is wrong where its program has renamed them; where none "
+                + "has, somebody wrote that into the folder, and what they hold is in each other's place here"
+        }
+        return nil
+    }
+
+    private func doubt(about claim: Claim, _ subject: Subject, isReplicated: Bool) -> String? {
+        switch subject {
         case .table(let local, let log):
             guard local != log, isReplicated else { return nil }
-            what = "the table \(claim.target) is the one that logs call \(claim.value)"
+            return "the table \(claim.target) is the one that logs call \(claim.value)"
         case .column(let table, let local, let log):
             let names = names(of: table)
             guard local != log,
@@ -108,18 +120,15 @@ struct RenameEvidence {
                     names.contains { tables[$0].map { $0.contains(local) && $0.contains(log) } ?? false }
                 })
             else { return nil }
-            what = "the column \(claim.target) is the one that logs call \(claim.value)"
+            return "the column \(claim.target) is the one that logs call \(claim.value)"
         case .columns(let table, let local, let log):
             guard local.indices.contains(where: { local[$0] != log[$0] && local.contains(log[$0]) }) else {
                 return nil
             }
-            what =
+            return
                 "the columns \(local.joined(separator: ", ")) of \(table) are those that logs call \(log.joined(separator: ", "))"
         case .nothing: return nil
         }
-        return what
-            + ", as \(name(of: claim.author)) says: nothing is wrong where its program has renamed them; where none has, "
-            + "somebody wrote that into the folder, and what they hold is in each other's place here"
     }
 
     private enum Subject {
@@ -130,16 +139,25 @@ struct RenameEvidence {
         case nothing
     }
 
-    private func subject(of claim: Claim) -> Subject {
+    /// What a setting may mean where dots stand in names: each reading that some schema has, and all readings where no schema has
+    /// any.
+    private func subjects(of claim: Claim) -> [Subject] {
         let target = claim.target.folded
-        if claim.kind == "rename" {
-            guard let dot = target.lastIndex(of: "."), !all.contains(where: { $0[target] != nil }) else {
-                return .table(local: target, log: claim.value.folded)
-            }
-            return .column(
-                table: String(target[..<dot]), local: String(target[target.index(after: dot)...]),
-                log: claim.value.folded)
+        guard claim.kind == "rename" else { return [columns(claim, target)] }
+        let log = claim.value.folded
+        let table = Subject.table(local: target, log: log)
+        let readings = ColumnName.readings(of: target)
+        let isThere = readings.map { name in
+            names(of: name.table).contains { table in all.contains { $0[table]?.contains(name.column) == true } }
         }
+        let named = all.contains { $0[target] != nil }
+        let isAny = named || isThere.contains(true)
+        let columns = zip(readings, isThere).filter { $1 || !isAny }
+            .map { name, _ in Subject.column(table: name.table, local: name.column, log: log) }
+        return (named || columns.isEmpty ? [table] : []) + columns
+    }
+
+    private func columns(_ claim: Claim, _ target: String) -> Subject {
         guard let space = target.firstRange(of: " ["),
             let local = Self.list(target[target.index(after: space.lowerBound)...]),
             let log = Self.list(claim.value[...]), local.count == log.count

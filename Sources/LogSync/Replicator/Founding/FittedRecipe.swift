@@ -136,13 +136,25 @@ struct FittedRecipe {
     }
 
     private mutating func fitAllocators(_ recipe: InitializeOptions) {
-        for allocator in recipe.allocators {
+        for allocator in recipe.allocators.map(read) {
             guard has(allocator.table, allocator.column), has(allocator.countedTable, allocator.countedColumn),
                 allocator.key.keys.allSatisfy({ has(allocator.table, $0) }), !isLeft(allocator.countedTable),
                 !given.allocators.contains(where: { $0.target.folded == allocator.target.folded })
             else { continue }
             options.allocators.append(allocator)
         }
+    }
+
+    /// With the columns as the database has them, which alone says where in `a.b.c` the table's name ends.
+    private func read(_ allocator: ProgramAllocator) -> ProgramAllocator {
+        var allocator = allocator
+        if let noted = ColumnName(allocator.table, allocator.column).reading(where: outline.has) {
+            (allocator.table, allocator.column) = (noted.table, noted.column)
+        }
+        if let counted = ColumnName(allocator.countedTable, allocator.countedColumn).reading(where: outline.has) {
+            (allocator.countedTable, allocator.countedColumn) = (counted.table, counted.column)
+        }
+        return allocator
     }
 
     // MARK: What is there

@@ -6,8 +6,8 @@ import LogSyncState
 struct Policies {
     /// What was read, to tell whether something changed.
     private var rows: [[Value]] = []
-    private var byColumn: [String: MergePolicy] = [:]
-    private var byTable: [String: MergePolicy] = [:]
+    /// Of tables and of columns, by names in logs in lower case: a dot says nothing of which of the two a name is.
+    private var byTarget: [String: MergePolicy] = [:]
     private var names: [PeerID: String] = [:]
     /// The names of the policies set that this program has registered in code.
     private(set) var inCode: Set<String> = []
@@ -62,11 +62,7 @@ struct Policies {
                     continue
                 }
                 if MergePolicy(named: value) == nil { inCode.insert(value) }
-                if target.contains(".") {
-                    byColumn[target.folded] = policy
-                } else {
-                    byTable[target.folded] = policy
-                }
+                byTarget[target.folded] = policy
                 if policy.name == MergePolicy.sum.name { hasCounters = true }
             case "delete-policy":
                 if value == "delete-loses" { reinserting.insert(target.folded) }
@@ -115,13 +111,13 @@ struct Policies {
 
     /// What the settings say of a column, whether or not it can be followed.
     private func setPolicy(_ name: String, _ table: String) -> MergePolicy {
-        byColumn[name] ?? byTable[table.folded] ?? .lastWriter
+        byTarget[name] ?? byTarget[table.folded] ?? .lastWriter
     }
 
     private static func name(_ table: String, _ column: String) -> String { "\(table).\(column)".folded }
 
     /// Whether some column or table has another policy than the default.
-    var hasAny: Bool { !byColumn.isEmpty || !byTable.isEmpty }
+    var hasAny: Bool { !byTarget.isEmpty }
 
     private(set) var hasCounters = false
 
@@ -131,7 +127,7 @@ struct Policies {
 
     /// Whether a change of a row is recorded with all its columns.
     func recordsWholeRows(_ table: String) -> Bool {
-        byTable[table.folded]?.name == MergePolicy.lastWriterRow.name
+        byTarget[table.folded]?.name == MergePolicy.lastWriterRow.name
     }
 
     func name(of peer: PeerID) -> String? { names[peer] }
