@@ -125,6 +125,17 @@ struct DeclaredReferenceTests {
                 name: "where the reference was named by hand", schema: children, first: own("a"), second: own("b"),
                 migration: declared, new: "INSERT INTO t(p_id,uid) VALUES(2,'new')", query: shown,
                 expected: ["new pa", "t1 p1", "ta pa", "tb pb"], isNamed: true),
+            Story(
+                name: "by a rebuild that renames the column and spells its type otherwise",
+                schema: parents
+                    + "CREATE TABLE t(id INTEGER PRIMARY KEY, par INT, uid TEXT); INSERT INTO t VALUES(1,1,'t1');",
+                first: own("a"), second: own("b"),
+                migration: rebuild(
+                    "t", "id INTEGER PRIMARY KEY, p_id INTEGER REFERENCES p(id), uid TEXT", "id,p_id,uid"
+                )
+                .replacing("SELECT id,p_id", with: "SELECT id,par"),
+                new: "INSERT INTO t(p_id,uid) VALUES(2,'new')", old: "INSERT INTO t(par,uid) VALUES(3,'old')",
+                query: shown, expected: ["new pa", "old pa", "t1 p1", "ta pa", "tb pb"]),
         ]
         + ["", " WITHOUT ROWID"].map { suffix in
             Story(

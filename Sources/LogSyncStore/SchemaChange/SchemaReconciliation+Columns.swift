@@ -115,7 +115,7 @@ extension SchemaReconciliation {
         for column in known where !presentNames.contains(column.name.folded) {
             if let index = try added.firstIndex(where: { try isToldRename(of: column, to: $0.element.name, table) })
                 ?? added.firstIndex(where: {
-                    try $0.element.declaredType == column.type
+                    try isSameType($0.element, column, in: table, schema)
                         && (columnPlaces?.place(of: column) == $0.offset
                             || isRename(
                                 of: column, to: $0.element.name, at: $0.offset, columnPlaces,

@@ -73,6 +73,17 @@ extension SchemaReconciliation {
         return agreement
     }
 
+    /// Whether a new column has the type of a known one. A rebuild may spell it in another way that comes to the same (`INT` and
+    /// `INTEGER`), but for keys: `INTEGER PRIMARY KEY` is the rowid.
+    func isSameType(
+        _ new: TableSchema.Column, _ column: KnownColumn, in table: TrackedTable, _ schema: TableSchema
+    ) throws -> Bool {
+        if new.declaredType == column.type { return true }
+        return try Affinity(new.declaredType) == Affinity(column.type)
+            && !Capture.isInstalled(table, on: connection) && !isKey(column, of: table)
+            && !schema.keyColumns.contains { $0.name.folded == new.name.folded }
+    }
+
     /// A column that a rebuild has put at another place under another name: the one among the new ones that holds most of
     /// what the records have of it. One that holds its default alone may be it at its own place, and may be a new one.
     ///
@@ -83,7 +94,7 @@ extension SchemaReconciliation {
     ) throws -> (index: Int, isDoubtful: Bool)? {
         guard try !Capture.isInstalled(table, on: connection) else { return nil }
         var found: [(index: Int, isDoubtful: Bool)] = []
-        for (index, new) in added.enumerated() where new.element.declaredType == column.type {
+        for (index, new) in added.enumerated() where try isSameType(new.element, column, in: table, schema) {
             guard try Renames(connection).told(new.element.name, in: table.name) == nil,
                 try holdsValues(new.element, schema) || new.offset == column.ordinal,
                 case let agreement = try agreement(
