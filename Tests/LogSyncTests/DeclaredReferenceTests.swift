@@ -26,6 +26,8 @@ struct DeclaredReferenceTests {
         var expected: [String]
         /// Whether the founder says by hand that the column refers to the parents.
         var isNamed = false
+        /// Whether it says that the column does not.
+        var isDeclined = false
 
         var testDescription: String { name }
     }
@@ -137,6 +139,17 @@ struct DeclaredReferenceTests {
                 new: "INSERT INTO t(p_id,uid) VALUES(2,'new')", old: "INSERT INTO t(par,uid) VALUES(3,'old')",
                 query: shown, expected: ["new pa", "old pa", "t1 p1", "ta pa", "tb pb"]),
         ]
+        + ["TEXT", "REAL", "BLOB"].map { type in
+            Story(
+                name: "on a column that held numbers as \(type)",
+                schema: children.replacing("p_id INT", with: "p_id \(type)").replacing("(1,1,", with: "(1,'1',"),
+                first: own("a").replacing("(2,2,", with: "(2,'2',"),
+                second: own("b").replacing("(2,2,", with: "(2,'2',"),
+                migration: declared.replacing("p_id INT ", with: "p_id INTEGER "),
+                new: "INSERT INTO t(p_id,uid) VALUES(2,'new')", old: "INSERT INTO t(p_id,uid) VALUES('3','old')",
+                last: "UPDATE t SET p_id = 1 WHERE uid = 'ta'", query: shown,
+                expected: ["new pa", "old pa", "t1 p1", "ta p1", "tb pb"], isDeclined: true)
+        }
         + ["", " WITHOUT ROWID"].map { suffix in
             Story(
                 name: "in a join table's key\(suffix)",
@@ -162,6 +175,7 @@ struct DeclaredReferenceTests {
         try a.execute(story.schema)
         var options = InitializeOptions()
         if story.isNamed { try options.addReference("t.p_id=p") }
+        if story.isDeclined { try options.addNoReference("t.p_id") }
         try await a.initialize(options)
         let b = try await world.clone("b")
         try await settle(a, b)

@@ -38,7 +38,9 @@ extension ClockRecord {
     /// - Parameter row: by column position.
     func showsNumber(_ row: [Value], _ position: Int, in table: TrackedTable) -> Bool {
         table.isUntranslated(row[position], at: position)
-            && state.cell(table.columns[position].id).versions.contains { $0.value == row[position] }
+            && state.cell(table.columns[position].id).versions.contains {
+                $0.value.map { table.number($0, at: position) } == row[position]
+            }
     }
 
     /// Whether what a row shows in a column which was one of references names another row: that is left to the row, where

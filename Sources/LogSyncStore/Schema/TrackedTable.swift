@@ -151,7 +151,18 @@ final class TrackedTable {
     }
     /// Whether a value is a number in a column of references, of which its author has not said yet what it means.
     func isUntranslated(_ value: Value, at position: Int) -> Bool {
-        if columns[position].reference != nil, case .integer(let integer) = value { integer > 0 } else { false }
+        guard columns[position].reference != nil, case .integer(let integer) = number(value, at: position) else {
+            return false
+        }
+        return integer > 0
+    }
+    /// What a column of references shows of a value: a text or a real number that another peer's type of the column has left as
+    /// it is may be an integer in this one's.
+    func number(_ value: Value, at position: Int) -> Value {
+        switch value {
+        case .text, .real: schema.affinity(of: columns[position].local).apply(to: value)
+        default: value
+        }
     }
     /// The same, and whatever else says a row in another way than this column does: by a key that another peer's migration has
     /// made of the integer, or by the row itself where this peer's has.

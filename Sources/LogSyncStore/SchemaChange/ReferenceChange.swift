@@ -87,7 +87,7 @@ struct ReferenceChange {
             for (place, column) in table.columns.enumerated() {
                 // What was written since the last recording is recorded as what it means now.
                 guard let parent = former[column.id], column.id < record.digests.count,
-                    record.digests[column.id] == UInt32(truncatingIfNeeded: row.digests[place]),
+                    holds(row, record.digests[column.id], at: place, in: table),
                     let number = try number(row.values[place], of: parent, at: place, in: table)
                 else { continue }
                 var cell = record.state.cell(column.id)
@@ -107,6 +107,12 @@ struct ReferenceChange {
             if isOwn { found.rows.append(rowid) }
         }
         return found
+    }
+
+    /// Whether a row holds what its record says, or an integer that the column's new type has made of that: `'2'` has become 2.
+    private func holds(_ row: TableReader.Row, _ digest: UInt32, at place: Int, in table: TrackedTable) -> Bool {
+        if UInt32(truncatingIfNeeded: row.digests[place]) == digest { return true }
+        return row.values[place].otherTypes.contains { UInt32(truncatingIfNeeded: table.valueDigest.of($0)) == digest }
     }
 
     /// The clock records of rows that have the integer of another row in columns whose rows are named by other keys now. No

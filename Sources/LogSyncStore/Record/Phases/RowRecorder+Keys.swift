@@ -74,12 +74,15 @@ extension RowRecorder {
 
     /// The columns, by position, that have come to be references, and in which the row shows a number that this peer wrote,
     /// or the one that its row has got since: what others wrote the record spells out (``ReferenceChange``).
-    func newReferences(of row: Row, _ former: ClockRecord) throws -> [Int] {
+    ///
+    /// - Parameter converted: the columns, by position, in which the row has that number as another type than it was written.
+    func newReferences(of row: Row, _ former: ClockRecord, converted: Set<Int>) throws -> [Int] {
         guard let found = recorder.findings.newReferences[table.id] else { return [] }
         return try table.columns.indices.filter { position in
             let column = table.columns[position]
             guard found.columns.contains(column.id), column.id < former.digests.count,
-                try !differs(position, of: row, former) || namesSameRow(position, of: row, former),
+                try !differs(position, of: row, former) || converted.contains(position)
+                    || namesSameRow(position, of: row, former),
                 store.wrote(former.state.cell(column.id), of: column, in: table, found.own)
             else { return false }
             return try recorder.translated(row[position], position, in: table) != row[position]

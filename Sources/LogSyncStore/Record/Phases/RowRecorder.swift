@@ -129,7 +129,7 @@ struct RowRecorder {
         let isItsOwn = row.touched.movedFrom == nil || table.findsByKeyDigest || uniques == former.uniques
         let converted = converted(of: row, former)
         let isSame = digest == former.digest && digests == former.digests && isItsOwn
-        let references = try newReferences(of: row, former)
+        let references = try newReferences(of: row, former, converted: converted.all)
         let keys = formerReferences(of: row, former)
         if isSame && !row.touched.recordsReferences && references.isEmpty && keys.isEmpty { return }
         var (changed, renumbered) = try changedColumns(of: row, digest, former, besides: converted.all)
