@@ -93,10 +93,12 @@ struct UndeclaredReferenceTests {
             try asked("CREATE TABLE t(\(column), k TEXT PRIMARY KEY); INSERT INTO t(\(name)) VALUES\(values);") == [])
     }
 
-    @Test("So are those of a foreign key or an option, which nothing translates either")
-    func declaredTexts() throws {
+    @Test(
+        "So are those of a foreign key or an option, which nothing translates either",
+        arguments: ["VARCHAR(9)", "FLOAT"])
+    func declaredTexts(type: String) throws {
         let table =
-            "CREATE TABLE t(id INTEGER PRIMARY KEY, b VARCHAR(9) REFERENCES books(id), c VARCHAR(9), d INTEGER);"
+            "CREATE TABLE t(id INTEGER PRIMARY KEY, b \(type) REFERENCES books(id), c \(type), d INTEGER);"
         let rows = "INSERT INTO t VALUES(1, '1', '2', 1), (2, '2', NULL, 2);"
         for sql in [table, table + rows] {
             #expect(try asked(sql) == ["t.b books as text"])
@@ -124,7 +126,9 @@ struct UndeclaredReferenceTests {
         #expect(try asked(sql) { $0.identities = ["books": .natural, "app_stories": .natural] } == [])
         let report = try folder.examine(Self.books + sql, in: "other")
         let error = try #require(report.obstacle)
-        #expect(error.message.contains("as text, which nothing translates: tags.item_id (app_stories or books)"))
+        #expect(
+            error.message.contains(
+                "as text or as real numbers, which nothing translates: tags.item_id (app_stories or books)"))
         for option in [
             "--identity app_stories=natural --identity books=natural", "--local tags", "--no-reference tags.item_id",
         ] {

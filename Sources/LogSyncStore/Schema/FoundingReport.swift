@@ -70,7 +70,7 @@ package struct FoundingReport: Sendable {
         var table: String
         var parents: [String]
         var type: String?
-        /// Whether integers are written out as texts, which nothing translates.
+        /// Whether integers are written out as texts or real numbers, which nothing translates.
         var isText: Bool
 
         /// The tables that it may be, as far as they are worth a look.
@@ -118,7 +118,7 @@ package struct FoundingReport: Sendable {
             let what = questions.count == 1 ? "a column seems to hold" : "\(questions.count) columns seem to hold"
             clauses.append(
                 isText
-                    ? "\(what) integers of other tables' rows as text, which nothing translates: \(named)"
+                    ? "\(what) integers of other tables' rows as text or as real numbers, which nothing translates: \(named)"
                     : "\(what) integers of other tables' rows, which differ from peer to peer: \(named)")
         }
         if !countedKeys.isEmpty {
@@ -179,7 +179,7 @@ package struct FoundingReport: Sendable {
                 return options.joined(separator: " ")
             }
             sentences.append(
-                "where texts do, let the rows that they name have the same integers everywhere: "
+                "where they do, let the rows that they name have the same integers everywhere: "
                     + all(texts.flatMap(\.parents)) { "--identity \($0)=natural" }
                     + ", where one machine alone adds some or the integers are drawn by lot; or keep the rows of "
                     + "what names them to each machine: " + all(texts.map(\.table)) { "--local \($0)" }

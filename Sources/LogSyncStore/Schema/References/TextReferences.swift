@@ -45,12 +45,13 @@ struct TextReferences {
         return reports
     }
 
-    /// Columns of texts that a foreign key or an option says to refer to rows with local integers: SQLite finds row 12 for the
-    /// text `12`.
+    /// Columns of texts, or of real numbers, that a foreign key or an option says to refer to rows with local integers: SQLite
+    /// finds row 12 for the text `12`, and for 12.0.
     func declared() throws -> [ReferenceReport] {
         try catalog.tables.flatMap { table in
             try table.columns.compactMap { column in
-                guard table.schema.affinity(of: column.local) == .text, let parent = catalog.numbered(column.reference),
+                guard [.text, .real].contains(table.schema.affinity(of: column.local)),
+                    let parent = catalog.numbered(column.reference),
                     try integers(of: column.local, in: table) != nil
                 else { return nil }
                 return ReferenceReport(
@@ -127,7 +128,12 @@ struct TextReferences {
             "SELECT \(name) FROM \(table.quoted) WHERE \(name) <> '' AND \(condition) LIMIT \(Self.sample)",
             on: connection)
         while try statement.step() {
-            guard case .text(let bytes) = statement.value(0), bytes.count < 100_000,
+            let value = statement.value(0)
+            if case .real(let real) = value, let integer = Int64(exactly: real) {
+                integers.insert(integer)
+                continue
+            }
+            guard case .text(let bytes) = value, bytes.count < 100_000,
                 let found = Self.integers(String(decoding: bytes, as: UTF8.self))
             else { return nil }
             integers.formUnion(found)
