@@ -208,6 +208,38 @@ struct DeclaredReferenceTests {
         #expect(try rows(story.query, try await world.clone("d")) == story.expected)
     }
 
+    @Test("and whose type no integers are is said, until the column has another", arguments: ["TEXT", "REAL"])
+    func writtenOut(type: String) async throws {
+        let world = try World()
+        let a = try world.machine("a")
+        let references = "id INTEGER PRIMARY KEY, p_id INT REFERENCES p(id), uid TEXT"
+        try a.execute(Self.parents + "CREATE TABLE t(\(references)); INSERT INTO t VALUES(1,1,'t1')")
+        try await a.initialize()
+        let b = try await world.clone("b")
+        for machine in [a, b] {
+            try machine.execute(Self.own(machine.name))
+            try migrate(Self.rebuild("t", references.replacing("INT REF", with: "\(type) REF"), "id,p_id,uid"), machine)
+        }
+        try await settle(a, b)
+        func codes() async throws -> [String] {
+            var codes: [String] = []
+            for machine in [a, b] {
+                let report = try await Replicator.doctor(machine.path, configuration: machine.configuration)
+                codes += report.findings.filter { $0.severity == .trouble }.map(\.code)
+            }
+            return codes
+        }
+        #expect(try await codes() == ["untranslated-texts", "untranslated-texts"])
+        for machine in [a, b] {
+            try migrate(Self.rebuild("t", references, "id,p_id,uid"), machine)
+            try await settle(a, b)
+        }
+        for machine in [a, b, try await world.clone("c")] {
+            #expect(try rows(Self.shown, machine) == ["t1 p1", "ta pa", "tb pb"])
+        }
+        #expect(try await codes() == [])
+    }
+
     /// As most programs migrate: a table goes for a moment to which others refer.
     private func migrate(_ sql: String, _ machine: Machine) throws {
         var configuration = GRDB.Configuration()

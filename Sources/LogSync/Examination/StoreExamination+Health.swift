@@ -76,6 +76,18 @@ extension StoreExamination {
                     why: "its foreign key was dropped; the rows of every peer go on naming the rows that they named",
                     help: "nothing has to be done"))
         }
+        for (column, parent) in health.writtenOut.sorted(by: { $0.key < $1.key }) {
+            findings.append(
+                Finding(
+                    "untranslated-texts", .trouble,
+                    "it names rows of \(parent) by integers that are written as texts or as real numbers",
+                    at: "\(path): \(column)",
+                    why:
+                        "its type makes these of them, and they are not translated: on another peer they are other rows",
+                    help:
+                        "give the column an integer type on every peer, each of which says then what it has written; where the "
+                        + "column names no rows, logsync migrate \(path) --no-reference \(column)"))
+        }
         for (column, count) in health.untranslated.sorted(by: { $0.key < $1.key }) {
             findings.append(
                 Finding(

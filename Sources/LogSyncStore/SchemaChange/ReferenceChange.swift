@@ -71,13 +71,28 @@ struct ReferenceChange {
         return (former, ended)
     }
 
+    /// The columns that go on referring to the same rows and hold integers now, among those whose type has changed.
+    func retyped(_ columns: Set<Int>, in table: TrackedTable) -> Set<Int> {
+        columns.filter { id in
+            guard let column = table.columns.first(where: { $0.id == id }), column.reference != nil, !column.isKey
+            else { return false }
+            return ![.text, .real].contains(table.schema.affinity(of: column.local))
+        }
+    }
+
     /// Lets records say what numbers were that they had left to the rows, and finds the rows of this peer's.
     ///
-    /// - Parameter former: what the table's columns referred to until now.
-    func translate(_ table: TrackedTable, _ former: [Int: String?]) throws -> SchemaFindings.NewReferences {
+    /// - Parameters:
+    ///   - former: what the table's columns referred to until now.
+    ///   - retyped: columns, by id, that referred to the same, and have been given a type that keeps integers: as texts or real
+    ///     numbers what was written there named no row.
+    func translate(
+        _ table: TrackedTable, _ former: [Int: String?], retyped: Set<Int> = []
+    ) throws -> SchemaFindings.NewReferences {
         let clock = ClockTable(table: table, connection: connection)
         let continued = try ContinuedRows(of: table, in: store)
         let own = try store.formerSelves()
+        let former = former.merging(retyped.map { ($0, nil) }) { own, _ in own }
         var found = SchemaFindings.NewReferences(columns: Set(former.keys), own: own)
         for position in try clock.allRows() {
             guard var record = try clock.record(at: position),
@@ -95,6 +110,8 @@ struct ReferenceChange {
                     isOwn = true
                     continue
                 }
+                // What another peer has written here may be a row as well as a text that says its integer there.
+                guard !retyped.contains(column.id) else { continue }
                 let shown = cell.versions.indices.filter { cell.versions[$0].value == nil }
                 for index in shown { cell.versions[index].value = number }
                 record.state.setCell(column.id, cell)

@@ -95,8 +95,11 @@ struct SchemaReconciliation {
                     try GoneValues.firstUnrecorded(of: table, after: table.recorded, on: connection))
             }
             try reconcileCells(of: table, changes)
-            if let former = references[table.id] {
-                findings.newReferences[table.id] = try ReferenceChange(store: store).translate(table, former)
+            let change = ReferenceChange(store: store)
+            let former = references[table.id] ?? [:]
+            let retyped = change.retyped(findings.retypedColumns[table.id] ?? [], in: table).subtracting(former.keys)
+            if !former.isEmpty || !retyped.isEmpty {
+                findings.newReferences[table.id] = try change.translate(table, former, retyped: retyped)
             }
         }
         let gone = GoneParents(store: store)

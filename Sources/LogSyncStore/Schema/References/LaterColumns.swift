@@ -46,6 +46,13 @@ struct LaterColumns {
         return try undeclared(in: catalog) { column, table in later.contains(key(column, of: table)) }
     }
 
+    /// The columns of which it was said that they refer to nothing, by names in logs in lower case.
+    func declined() throws -> Set<String> {
+        Set(
+            try connection.rows("SELECT target FROM logsync_setting WHERE kind = ?", .text(Self.declined))
+                .map { String(text: $0[0]).folded })
+    }
+
     private func noted() throws -> Set<String> {
         Set(try StoreFacts(connection).values(under: Self.prefix).map(\.name))
     }
@@ -67,9 +74,7 @@ struct LaterColumns {
     func undeclared(
         in catalog: Catalog, where isWanted: (TrackedTable.Column, TrackedTable) -> Bool
     ) throws -> [ReferenceReport] {
-        let declined = Set(
-            try connection.rows("SELECT target FROM logsync_setting WHERE kind = ?", .text(Self.declined))
-                .map { String(text: $0[0]).folded })
+        let declined = try declined()
         let later = try noted()
         return try UndeclaredReferences(catalog: catalog, connection: connection, hasRecipe: false)
             .found { column, table in

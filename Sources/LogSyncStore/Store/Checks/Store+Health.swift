@@ -20,6 +20,9 @@ package struct StoreHealth: Sendable {
     /// Rows with a number in a column of references, of which its author has not said which row it means, by
     /// `TABLE.COLUMN`.
     package var untranslated: [String: Int] = [:]
+    /// Columns that name rows by integers written as texts or as real numbers, which nothing translates: `TABLE.COLUMN` with
+    /// the parent.
+    package var writtenOut: [String: String] = [:]
     /// Tables whose triggers are gone.
     package var withoutTriggers: [String] = []
     /// Tables that are neither replicated nor said to be left alone.
@@ -87,6 +90,14 @@ extension Store {
                 guard let count = try differing(table, store) else { continue }
                 if count > 0 { health.differing[table.schema.name] = count }
                 try health.addReferences(of: table, store)
+            }
+            let declined = try LaterColumns(connection).declined()
+            for report in try TextReferences(catalog: store.catalog, connection: connection).declared() {
+                guard let table = store.catalog[local: report.table],
+                    let column = table.columns.first(where: { $0.local == report.column }),
+                    !declined.contains("\(table.name).\(column.name)".folded)
+                else { continue }
+                health.writtenOut["\(report.table).\(report.column)"] = report.parent
             }
             let lost = try ForgottenColumns(store).all()
             for table in store.catalog.programTables {

@@ -205,6 +205,7 @@ extension Store {
             if let number { try settings.write("sequence", choice.schema.name, String(number)) }
         }
         for (table, column, parent) in plan.references { try settings.write("reference", "\(table).\(column)", parent) }
+        try writeDeclined(plan.notReferences, tracked.map(\.schema), connection)
         for (target, parent) in plan.referencePatterns { try settings.write("reference", target, parent) }
         for (target, policy) in plan.policies { try settings.write(Policies.kind(of: policy), target, policy) }
         try writeAllocators(plan.allocators, connection)
@@ -214,6 +215,23 @@ extension Store {
             let choice: AppSchema.Left = why == "local" ? .local : .skip
             try settings.write(choice.rawValue, table, "1")
             try StoreFacts(connection).set(choice.key(table), .integer(1))
+        }
+    }
+
+    /// A foreign key goes on saying that a column of texts or real numbers refers to rows, where the founder has said that it does
+    /// not.
+    private static func writeDeclined(
+        _ columns: [(table: String, column: String)], _ schemas: [TableSchema], _ connection: Connection
+    ) throws {
+        for (table, column) in columns {
+            guard let schema = schemas.first(where: { $0.name.folded == table.folded }),
+                [.text, .real].contains(schema.affinity(of: column)),
+                schema.foreignKeys.contains(where: { $0.from.contains { $0.folded == column.folded } })
+            else { continue }
+            let names = Renames(connection)
+            let logTable = try names.currentLogName(schema.name)
+            let target = try "\(logTable).\(names.logName(ofColumn: column, in: logTable))"
+            try SettingTable(connection).write(LaterColumns.declined, target, "1")
         }
     }
 
