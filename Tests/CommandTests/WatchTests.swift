@@ -306,7 +306,10 @@ import Testing
         #expect(try await tool.sql("b.db", "SELECT count(*) FROM notes WHERE text = 'two'") == "1\n")
     }
 
-    @Test func `a command that will not end is killed with the daemon, and so is what it started`() async throws {
+    @Test(arguments: [false, true])
+    func `a command that will not end is killed with the daemon, and so is what it started`(isReread: Bool)
+        async throws
+    {
         let tool = try Tool()
         let (a, b) = (try await tool.store("a.db"), try await tool.clone("b.db"))
         let command = "trap '' TERM; sleep 1000 & echo $! > child; echo $$ > shell; while :; do wait; done"
@@ -321,6 +324,10 @@ import Testing
         }
         try await eventually("the command runs") { id("shell") != nil }
         let started = try ["child", "shell"].map { try #require(id($0)) }
+        if isReread {
+            daemon.signal(SIGHUP)
+            try await eventually("the configuration is read") { daemon.errors.contains("was read anew") }
+        }
         daemon.signal(SIGTERM)
         let ended = await daemon.end()
         #expect(ended.code == 0 && ended.errors.contains("was ended by signal 9"), "\(ended)")

@@ -23,6 +23,9 @@ final class ImportHook: Service {
         /// What runs now, or next; nil where nobody wants to know.
         var command: ShellCommand?
         var logger: Logger
+        /// What runs now; another one may be next by the configuration.
+        var running: ShellCommand?
+        var isEnding = false
     }
 
     private let onFailure: @Sendable () -> Void
@@ -42,7 +45,10 @@ final class ImportHook: Service {
 
     /// Runs another command from now on; one that runs already comes to its end.
     func change(to command: String?, logger: Logger) {
-        state.withLock { $0 = State(command: command.map { ShellCommand($0) }, logger: logger) }
+        state.withLock { state in
+            state.command = command.map { ShellCommand($0) }
+            state.logger = logger
+        }
     }
 
     /// Adds an event, as `watch --json` prints it.
@@ -60,7 +66,15 @@ final class ImportHook: Service {
     }
 
     /// Ends the command that runs now without any further grace, and lets none begin.
-    func kill() { state.withLock { $0.command }?.kill() }
+    func kill() { endRunning()?.kill() }
+
+    /// Lets no further command begin. Returns the one that runs now.
+    private func endRunning() -> ShellCommand? {
+        state.withLock { state in
+            state.isEnding = true
+            return state.running
+        }
+    }
 
     func run() async throws {
         await withGracefulShutdownHandler {
@@ -70,7 +84,7 @@ final class ImportHook: Service {
         } onGracefulShutdown: { [self] in
             wake.finish()
             DispatchQueue.global().asyncAfter(deadline: .now() + Self.patience) { [self] in
-                state.withLock { $0.command }?.terminate()
+                endRunning()?.terminate()
             }
         }
     }
@@ -80,14 +94,20 @@ final class ImportHook: Service {
             defer { queue = Queue() }
             return queue
         }
-        let (command, logger) = state.withLock { ($0.command, $0.logger) }
+        let logger = state.withLock { $0.logger }
         if batch.dropped > 0 {
             onFailure()
             logger.error(
                 "\(batch.dropped.counted("event was", "events were")) dropped, because the command did not keep up")
         }
-        guard !batch.lines.isEmpty, let command else { return }
-        guard !command.isEnding else {
+        guard !batch.lines.isEmpty else { return }
+        let (command, isEnding) = state.withLock { state in
+            if !state.isEnding { state.running = state.command }
+            return (state.command, state.isEnding)
+        }
+        guard let command else { return }
+        defer { state.withLock { $0.running = nil } }
+        guard !isEnding else {
             onFailure()
             logger.error(
                 "\(batch.lines.count.counted("event was", "events were")) not handed over, because the command had no time left"
