@@ -66,6 +66,67 @@ struct LeftoverTests {
         #expect(try a.ids() == ["one", "two"])
     }
 
+    @Test("Nothing says which peer a store was whose facts were deleted: leave removes what is left")
+    func emptied() async throws {
+        try a.execute("DELETE FROM logsync_store")
+        let refused = await #expect(throws: LogSyncError.self) { try await a.sync() }
+        #expect(refused?.code == .notReplicated && refused?.help?.contains("logsync leave") == true)
+        #expect(try await !Replicator.removeLeftovers(a.path, configuration: a.configuration).isEmpty)
+        #expect(try own(a) == 0)
+        try a.insert("two")
+        #expect(try a.ids() == ["one", "two"])
+    }
+
+    @Test("The digests of unique keys are made again from the records")
+    func digests() async throws {
+        try a.execute(
+            """
+            CREATE TABLE tag(id INTEGER PRIMARY KEY, name TEXT UNIQUE, size INTEGER);
+            CREATE TABLE pair(x TEXT, y TEXT, size INTEGER, PRIMARY KEY(x, y)) WITHOUT ROWID;
+            INSERT INTO tag VALUES(1, 'red', 1), (2, 'blue', 1);
+            INSERT INTO pair VALUES('p', 'q', 1);
+            """)
+        try b.execute(
+            """
+            CREATE TABLE tag(id INTEGER PRIMARY KEY, name TEXT UNIQUE, size INTEGER);
+            CREATE TABLE pair(x TEXT, y TEXT, size INTEGER, PRIMARY KEY(x, y)) WITHOUT ROWID;
+            """)
+        try await settle(a, b)
+        let uniques = "SELECT name || ' ' || sql FROM sqlite_master WHERE name LIKE 'logsync_unique%' ORDER BY name"
+        let before = try a.strings(uniques)
+        let names = before.map { String($0.prefix { $0 != " " }) }
+        let digests = names.map { "SELECT digest || ' ' || row FROM \($0) ORDER BY 1" }
+        let held = try digests.map(a.strings)
+        #expect(before.count >= 3 && held.contains { $0.count == 2 })
+        try dropTables(a, where: "name LIKE 'logsync_unique%'")
+        let findings = try await Replicator.doctor(a.path, configuration: a.configuration).findings
+        #expect(findings.count { $0.code == "dropped-table" } == names.count, "\(findings)")
+        // A row that REPLACE displaces is found by these digests alone.
+        try a.execute("INSERT OR REPLACE INTO tag VALUES(7, 'red', 2); UPDATE pair SET size = 2")
+        try a.execute("UPDATE note SET body = 'edited' WHERE id = 'one'")
+        try await settle(a, b)
+        #expect(try a.strings(uniques) == before)
+        #expect(try a.strings(digests[0]) == held[0])
+        #expect(try b.strings("SELECT name || size FROM tag ORDER BY 1") == ["blue1", "red2"])
+        #expect(try b.count("SELECT size FROM pair") == 2)
+        #expect(try b.notes() == ["one=edited"])
+        for machine in [a, b] {
+            #expect(try await Replicator.verify(machine.path, configuration: machine.configuration).findings.isEmpty)
+            #expect(try await machine.status().parked == 0)
+        }
+        #expect(try await a.status().digest == b.status().digest)
+    }
+
+    @Test("Leave publishes what was written where one of these is gone")
+    func leaveWithoutDigests() async throws {
+        try dropTables(a, where: "name = 'logsync_unique_2'")
+        try a.insert("two")
+        try await a.with { _ = try await $0.leave() }
+        #expect(try own(a) == 0)
+        try await b.sync()
+        #expect(try b.ids() == ["one", "two"])
+    }
+
     @Test(
         "So it does where some tables are left, too, and nothing of a store goes",
         arguments: ["logsync_clock_%", "logsync_peer%"])

@@ -30,6 +30,15 @@ extension StoreExamination {
                     why: "the triggers of these tables are gone, as after a table was rebuilt",
                     help: "run logsync rescan on the store; logsync migrate keeps capture right through a migration"))
         }
+        for table in health.droppedTables {
+            findings.append(
+                Finding(
+                    "dropped-table", .trouble, "a table that logsync keeps is gone", at: "\(path): \(table)",
+                    why: "another program has dropped it, as tools do with tables that they do not know",
+                    help:
+                        "run logsync sync on the store, which makes it again from its records; have that tool leave out "
+                        + "names that begin with logsync_"))
+        }
         for (table, count) in health.differing.sorted(by: { $0.key < $1.key }) {
             findings.append(
                 Finding(

@@ -218,13 +218,15 @@ enum StoreSchema {
                 WHERE identity IS NOT NULL;
             CREATE INDEX logsync_clock_\(id)_conflict ON logsync_clock_\(id)(conflict) WHERE conflict IS NOT NULL;
             """
-        if hasUniqueDigests {
-            sql += """
-
-                CREATE TABLE logsync_unique_\(id)(
-                    digest INTEGER NOT NULL, row INTEGER NOT NULL, PRIMARY KEY(digest, row)) WITHOUT ROWID;
-                """
-        }
+        if hasUniqueDigests { sql += "\n" + uniqueTable(id) }
         return sql
+    }
+
+    /// The digests of one tracked table's unique keys.
+    static func uniqueTable(_ id: Int64) -> String {
+        """
+        CREATE TABLE logsync_unique_\(id)(
+            digest INTEGER NOT NULL, row INTEGER NOT NULL, PRIMARY KEY(digest, row)) WITHOUT ROWID;
+        """
     }
 }

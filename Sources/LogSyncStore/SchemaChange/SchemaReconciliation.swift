@@ -19,6 +19,7 @@ struct SchemaReconciliation {
         var findings = SchemaFindings()
         // A process that has just begun knows the columns that are there; one that has been running goes the same way.
         try store.reloadCatalog()
+        for table in store.catalog.tables { try UniqueDigests(table: table, store: store).restore() }
         store.hasDropped = nil
         let heldValues = try RenumberedHeldValues(store)
         for table in store.catalog.tables { try UndecidedCells(table, in: store).forgetDecided() }

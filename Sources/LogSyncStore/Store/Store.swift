@@ -35,8 +35,9 @@ package final class Store: Sendable {
                 guard try OwnObjects(connection: connection).leftovers().isEmpty else {
                     throw LogSyncError(
                         .notReplicated,
-                        "\(path) was a store, and another program has dropped the tables that logsync keeps in it; logsync's "
-                            + "triggers are still there, and no program can write the tables that were replicated",
+                        "\(path) was a store, and another program has dropped or emptied tables that logsync keeps in it; "
+                            + "logsync's triggers may still be there, so that no program can write the tables that were "
+                            + "replicated",
                         help:
                             "`logsync leave` removes what is left, and the database can be written again; `logsync init` "
                             + "does so and joins again, or says what to run.")
@@ -69,7 +70,8 @@ package final class Store: Sendable {
 
     /// Whether it is a store that has all its tables: another program drops what it does not know, and then it is none.
     static func isWhole(_ connection: Connection) throws -> Bool {
-        guard try isReplicated(connection) else { return false }
+        // Of an emptied table of facts nothing tells which peer it was.
+        guard try isReplicated(connection), try StoreFacts(connection).value("format") != nil else { return false }
         let names = Set(
             try connection.rows(
                 "SELECT name FROM main.sqlite_master WHERE type = 'table' AND name LIKE 'logsync\\_%' ESCAPE '\\'"

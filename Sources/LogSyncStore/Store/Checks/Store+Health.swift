@@ -25,6 +25,8 @@ package struct StoreHealth: Sendable {
     package var writtenOut: [String: String] = [:]
     /// Tables whose triggers are gone.
     package var withoutTriggers: [String] = []
+    /// Tables of logsync's own that are gone and are made again when the store is recorded.
+    package var droppedTables: [String] = []
     /// Tables that are neither replicated nor said to be left alone.
     package var untracked: [String] = []
     /// Tables and columns that are not replicated, because their names are others' in other bytes; with those.
@@ -85,6 +87,9 @@ extension Store {
                 let broken = (try? Self.brokenForeignKeys(of: table, on: connection)) ?? 0
                 if broken > 0 { health.strandedRows[table] = broken }
             }
+            health.droppedTables = try store.catalog.tables.filter {
+                try UniqueDigests(table: $0, store: store).areGone()
+            }.map(\.unique)
             for table in store.catalog.programTables {
                 if try !Capture.isSound(table, on: connection) { health.withoutTriggers.append(table.schema.name) }
                 guard let count = try differing(table, store) else { continue }
