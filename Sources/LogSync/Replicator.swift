@@ -129,6 +129,7 @@ public actor Replicator {
         try warnOfUncaptured()
         try warnOfUndecided()
         try warnOfUndecidedKeys()
+        try warnOfUnwritable()
         return result
     }
 
@@ -166,6 +167,17 @@ public actor Replicator {
                 \(key.table).\(key.column) in \(path) is new, and \(key.reason): a row that another peer inserts with the \
                 same gets another number here. `logsync migrate \(path) --identity \(key.table)=surrogate` says that it is a \
                 number of rows; where it means the same everywhere, make the table anew WITHOUT ROWID
+                """)
+        }
+    }
+
+    /// `init` refuses tables that need what only their program has; a migration brings it all the same.
+    private func warnOfUnwritable() throws {
+        for table in try inspect({ try $0.store.unwritableTables() }) {
+            configuration.logger.warning(
+                """
+                \(table.table) in \(path) cannot be written by logsync: \(table.reason). What other peers write there waits: \
+                \(LoadableExtension.remedy)
                 """)
         }
     }

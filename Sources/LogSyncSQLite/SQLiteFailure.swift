@@ -6,6 +6,9 @@ package enum SQLiteFailure {
     /// SQLITE_READONLY_DIRECTORY, which is a macro that Swift does not see.
     private static let readOnlyFolder = SQLITE_READONLY | (6 << 8)
 
+    /// What stands between SQLite's own words and what logsync adds to them.
+    static let codeWords = " (SQLite code "
+
     package static func error(code: Int32, message: String, file: String, sql: String) -> LogSyncError {
         let store = file.isEmpty ? "the store" : file
         switch code & 0xFF {
@@ -34,8 +37,10 @@ package enum SQLiteFailure {
         default:
             return LogSyncError(
                 .invalidStore,
-                "\(store): \(message) (SQLite code \(code), in: \(sql.prefix(200))); what had not been committed was undone",
-                help: "logsync doctor looks the store over.")
+                "\(store): \(message)\(codeWords)\(code), in: \(sql.prefix(200))); what had not been committed was undone",
+                help: ProgramDefinition(lackedBy: message).map { lacking in
+                    "The \(lacking.words) is the program's own: \(LoadableExtension.remedy). logsync doctor names that."
+                } ?? "logsync doctor looks the store over.")
         }
     }
 }

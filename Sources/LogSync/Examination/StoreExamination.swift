@@ -311,6 +311,7 @@ struct StoreExamination {
                     why: "somebody's rows break it"))
         }
         findings += status.unmade.map { $0.isMissing ? missing($0) : idle($0) }
+        findings += status.unwritable.map(unwritable)
         if !status.lacks.isEmpty { findings.append(lacking(status.lacks)) }
         if let setBack = status.setBack {
             findings.append(
@@ -344,6 +345,14 @@ struct StoreExamination {
             help:
                 "let the program make it, where it makes what it does not find; else make the store anew by logsync clone, "
                 + "with the option that is named, before the program writes here")
+    }
+
+    private func unwritable(_ table: StoreStatus.UnwritableTable) -> Finding {
+        Finding(
+            "unwritable-table", .trouble, "logsync cannot write this table", at: "\(path): \(table.table)",
+            why: "\(table.reason). What programs write here is recorded; what other peers write there waits, and "
+                + "whatever else these write after it",
+            help: LoadableExtension.remedy)
     }
 
     private func idle(_ object: UnmadeObject) -> Finding {

@@ -145,7 +145,8 @@ extension Inbox {
             return
         }
         if let refused = error as? RefusedTransaction {
-            return plan.reject(refused.isOfClock ? .clock : .refused, refused.detail)
+            return plan.reject(
+                refused.isOfClock ? .clock : refused.isOfProgram ? .unwritable : .refused, refused.detail)
         }
         guard plan.current != nil, let error = error as? LogSyncError else { throw error }
         switch error.code {

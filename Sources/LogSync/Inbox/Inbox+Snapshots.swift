@@ -67,6 +67,8 @@ extension Inbox {
                 logger.warning("A snapshot was passed over: \(error)", metadata: ["file": "\(snapshot.name)"])
             } catch let ahead as SnapshotAhead {
                 heldSnapshots.append(note(snapshot, .clock, ahead.detail))
+            } catch let unwritable as UnwritableSnapshot {
+                heldSnapshots.append(note(snapshot, .unwritable, unwritable.detail))
             } catch let error as LogSyncError where error.code == .malformedLog {
                 logger.warning("A snapshot was passed over: \(error)", metadata: ["file": "\(snapshot.name)"])
                 if let note = try lackingBlob(snapshot) { heldSnapshots.append(note) }

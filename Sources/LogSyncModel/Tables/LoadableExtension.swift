@@ -12,3 +12,11 @@ public struct LoadableExtension: Hashable, Sendable {
         self.entry = entry
     }
 }
+
+extension LoadableExtension {
+    /// What has a table written that needs a function or collation which only its own program has.
+    package static let remedy =
+        "have logsync load an extension of SQLite that has it, with --load-extension FILE or load-extension in the "
+        + "configuration (a program that embeds logsync: SyncConfiguration.extensions), or drop the index or column that "
+        + "needs it"
+}

@@ -7,6 +7,8 @@ package struct RefusedTransaction: Error {
     package var detail: String
     /// Whether its rows lie too far ahead of this machine's clock.
     package var isOfClock = false
+    /// Whether it makes sense, and its table needs something that only its own program has.
+    package var isOfProgram = false
 }
 
 extension RefusedTransaction {
@@ -21,21 +23,25 @@ extension RefusedTransaction {
     }
 
     /// What merging threw, where the transaction is at fault and not the disk, a lock or the database.
-    init?(_ error: LogSyncError, on connection: Connection) {
+    init?(_ error: LogSyncError, on connection: Connection) throws {
         let others: [LogSyncError.Code] = [
             .ioError, .locked, .noPermission, .cannotCreate, .noStore, .containerUnavailable, .newerFormat,
             .malformedLog,
         ]
         guard !others.contains(error.code), !connection.isCorrupt else { return nil }
-        self.init(detail: error.message)
+        if let lacking = ProgramDefinition(lackedBy: error.message) {
+            self.init(detail: try lacking.obstacle(on: connection), isOfProgram: true)
+        } else {
+            self.init(detail: error.message)
+        }
     }
 }
 
 extension OpenStore {
     /// What merging threw, where a trigger is at fault that may be left out: nobody has relied on it here yet.
-    func withoutFailedTrigger(_ error: LogSyncError) -> UnreadyTable? {
+    func withoutFailedTrigger(_ error: LogSyncError) throws -> UnreadyTable? {
         guard isBeingFilled, let copy = connection.failedTrigger, let name = AppTriggers.name(ofCopy: copy),
-            RefusedTransaction(error, on: connection) != nil
+            try RefusedTransaction(error, on: connection) != nil
         else { return nil }
         return UnreadyTable(table: "", need: .withoutTrigger(name, reason: error.message))
     }
@@ -45,7 +51,7 @@ extension OpenStore {
         do {
             return try body()
         } catch let error as LogSyncError {
-            throw withoutFailedTrigger(error) ?? error
+            throw try withoutFailedTrigger(error) ?? error
         }
     }
 }

@@ -23,6 +23,8 @@ struct TableRegistration {
     /// A table that cannot be replicated as it is.
     private struct RefusedTable: Error {
         var refusal: TableReport.Refusal
+        /// What its program alone has.
+        var lacking: ProgramDefinition?
     }
 
     /// What becomes of the tables of a database.
@@ -286,9 +288,11 @@ struct TableRegistration {
 
     /// Functions and collations that the sqlite3 library does not have make a table unwritable for logsync.
     private func checkWritable(_ schema: TableSchema) throws {
-        func foreign(_ what: String) -> RefusedTable {
-            refused(
-                schema, "uses the \(what), which only its own program has", besides: [FoundingReport.loading])
+        func foreign(_ lacking: ProgramDefinition) -> RefusedTable {
+            var refused = refused(
+                schema, "uses the \(lacking.words), which only its own program has", besides: [FoundingReport.loading])
+            refused.lacking = lacking
+            return refused
         }
         for index in schema.uniqueIndexes {
             guard let collation = index.foreignCollations.first else { continue }
@@ -296,11 +300,11 @@ struct TableRegistration {
                 ? refused(
                     schema,
                     "has a UNIQUE index in the order of the collation \(collation), which does not say which "
-                        + "texts are the same") : foreign("collation \(collation)")
+                        + "texts are the same") : foreign(ProgramDefinition(.collation, collation))
         }
         for column in schema.columns
         where Collation(rawValue: column.collation) == nil && !connection.hasCollation(column.collation) {
-            throw foreign("collation \(column.collation)")
+            throw foreign(ProgramDefinition(.collation, column.collation))
         }
         let columns = schema.columns.filter { !$0.isGenerated }.map(\.name)
         do {
@@ -308,22 +312,19 @@ struct TableRegistration {
                 "INSERT INTO \(SQL.name(schema.name))(\(SQL.list(columns))) VALUES(\(SQL.placeholders(columns.count)))",
                 on: connection)
         } catch let error as LogSyncError where error.code == .invalidStore {
-            for (words, kind) in Self.lacks {
-                if let name = Self.named(after: words, in: error.message) { throw foreign("\(kind) \(name)") }
-            }
+            if let lacking = ProgramDefinition(lackedBy: error.message) { throw foreign(lacking) }
             throw refused(schema, "cannot be written by the sqlite3 library (\(error.message))")
         }
     }
 
-    /// How SQLite says that it lacks something.
-    private static let lacks = [
-        ("no such function: ", "function"), ("unknown function: ", "function"),
-        ("no such collation sequence: ", "collation"),
-    ]
-
-    private static func named(after words: String, in message: String) -> Substring? {
-        message.firstRange(of: words).map {
-            message[$0.upperBound...].prefix { $0.isLetter || $0.isNumber || $0 == "_" }
+    /// Why logsync cannot write a table, as a sentence without its end; nil where it can.
+    func obstacle(_ schema: TableSchema) throws -> String? {
+        do {
+            try checkWritable(schema)
+            return nil
+        } catch let error as RefusedTable {
+            guard let lacking = error.lacking else { return "the table \(schema.name) \(error.refusal.reason)" }
+            return try lacking.obstacle(on: connection)
         }
     }
 
@@ -336,10 +337,10 @@ struct TableRegistration {
                 _ = try Statement("INSERT INTO \(SQL.name(name)) DEFAULT VALUES", on: connection)
                 return nil
             } catch let error as LogSyncError where error.code == .invalidStore {
-                let functions = Self.lacks.filter { $0.1 == "function" }
-                guard let function = functions.compactMap({ Self.named(after: $0.0, in: error.message) }).first else {
+                guard let lacking = ProgramDefinition(lackedBy: error.message), lacking.kind == .function else {
                     return nil
                 }
+                let function = lacking.name
                 return "a default of \(name) calls \(function), which only its own program has: a clone is without the "
                     + "table, unless logsync clone is told of the function with --function \(function)"
             }

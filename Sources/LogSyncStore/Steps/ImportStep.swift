@@ -75,8 +75,8 @@ extension ImportStep {
         do {
             imported.append(try merge.run(try Self.checked(incoming, in: store)))
         } catch let error as LogSyncError {
-            if let unready = store.withoutFailedTrigger(error) { throw unready }
-            throw RefusedTransaction(error, on: store.connection) ?? error
+            if let unready = try store.withoutFailedTrigger(error) { throw unready }
+            throw try RefusedTransaction(error, on: store.connection) ?? error
         }
         if let reinserted = merge.reinserted { revived.append(reinserted) }
     }

@@ -15,6 +15,12 @@ package enum Joinability: Sendable, Equatable {
     case ahead(UInt64)
 }
 
+/// A snapshot has rows of a table that cannot be written here; nothing of it was taken.
+package struct UnwritableSnapshot: Error {
+    /// As a sentence without its end.
+    package var detail: String
+}
+
 /// What joining a snapshot changed in the store.
 package struct JoinedSnapshot: Sendable {
     /// The local changes that were recorded first, if there were any.
@@ -94,7 +100,7 @@ extension Store {
     ///   - dot: its author, and up to which of the author's transactions it goes, for the history.
     ///   - open: opens the snapshot, whose bytes have been verified; called once or more.
     /// - Throws: `malformedLog` where its rows make no sense or do not add up to its digest, or ``joinability(of:)`` is not `ready`;
-    ///   ``SnapshotAhead`` where its rows lie in the future; `locked` where another process goes on importing; what `open`
+    ///   ``SnapshotAhead`` where its rows lie in the future; ``UnwritableSnapshot``; `locked` where another process goes on importing; what `open`
     ///   and reading throw. Nothing is changed then.
     package func join(
         blobs: BlobSource? = nil, of dot: Dot? = nil, _ open: () throws -> SnapshotReader
@@ -108,7 +114,10 @@ extension Store {
         do {
             return try body()
         } catch let error as LogSyncError {
-            guard let refused = try database.withConnection({ RefusedTransaction(error, on: $0) }) else { throw error }
+            guard let refused = try database.withConnection({ try RefusedTransaction(error, on: $0) }) else {
+                throw error
+            }
+            if refused.isOfProgram { throw UnwritableSnapshot(detail: refused.detail) }
             throw LogSyncError(
                 .malformedLog, "the rows of a snapshot make no sense (\(refused.detail)); nothing of it was imported",
                 help: "Another snapshot or the log files are used instead.")

@@ -73,6 +73,9 @@ extension ReplicatedStore {
             setBack: WorkNotes(stateDirectory: configuration.stateDirectory, clock: configuration.clock)
                 .setBack(of: place.path),
             lacks: try scan.map(coverage.lackedColumns) ?? [], unmade: try store.unmadeObjects(),
+            unwritable: try store.unwritableTables().map {
+                StoreStatus.UnwritableTable(table: $0.table, reason: $0.reason)
+            },
             recipe: try store.recipe(),
             missingPolicies: try store.lackingPolicies().map {
                 MergePolicy.Setting(target: $0.target, policy: $0.policy)

@@ -275,6 +275,9 @@ extension Founder {
         } catch let ahead as SnapshotAhead {
             throw UnusableSnapshot(
                 reason: "\(library.content.peer(snapshot.peer).path(snapshot.name)): \(ahead.detail)")
+        } catch let unwritable as UnwritableSnapshot {
+            throw UnusableSnapshot(
+                reason: "\(library.content.peer(snapshot.peer).path(snapshot.name)): \(unwritable.detail)")
         } catch let error as LogSyncError where [.malformedLog, .ioError].contains(error.code) {
             throw UnusableSnapshot(reason: "\(error)")
         }

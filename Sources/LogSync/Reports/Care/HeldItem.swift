@@ -20,6 +20,9 @@ public struct HeldItem: Hashable, Sendable, Encodable {
         /// It is whole, and makes no sense that this store could follow: the rows in it contradict each other or the
         /// schema.
         case refused
+        /// It makes sense, and a table of this store needs a function or collation that only its own program has, so that
+        /// logsync cannot write it.
+        case unwritable
         /// It would take up more than a file of its length should; `logsync peers accept-size` lets it in.
         case tooLarge = "too-large"
     }
@@ -79,6 +82,8 @@ extension HeldItem {
         case .refused:
             "ask \(peer.name) what wrote it: it contradicts itself or the schema; all that does not depend on it "
                 + "goes on. Where others have imported it, logsync snapshot on one of their stores lets in what comes after"
+        case .unwritable:
+            LoadableExtension.remedy + "; what waits comes in then, and what does not depend on it goes on meanwhile"
         case .tooLarge: "where it is meant, let it in with \(command("accept-size"))"
         case .fork: "run logsync status on every store of this content to see which two share an id"
         }

@@ -88,6 +88,9 @@ public struct StoreStatus: Sendable, Encodable {
     public var lacks: [LackedColumn]
     /// What of the content's schema this store does not make or does not run, and settings that it cannot follow.
     public var unmade: [UnmadeObject]
+    /// The tables that logsync cannot write, because a migration has brought what only their program has: what other peers
+    /// write there waits, and what these write after it.
+    public var unwritable: [UnwritableTable]
     /// The recipe for its application that the content goes by; nil where there is none.
     @JSONValue.NullWhereNone public var recipe: String?
     /// The merge policies of the content that this process lacks: where it merges, `last-writer` is shown.
@@ -101,7 +104,7 @@ public struct StoreStatus: Sendable, Encodable {
             missingPolicies,
             lastImport,
             recipe
-        case schemas, setBack
+        case schemas, setBack, unwritable
     }
 }
 

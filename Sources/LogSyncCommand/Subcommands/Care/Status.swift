@@ -42,6 +42,7 @@ struct Status: AsyncParsableCommand {
         for reference in status.heldReferences { facts.add("held", reference.line) }
         for undecided in status.undecided { facts.add("held", undecided.line) }
         for other in status.otherTables { facts.add("other", Terminal.printable(other.line)) }
+        for table in status.unwritable { facts.add("unwritable", Terminal.printable(table.line)) }
         if !status.unenforced.isEmpty { facts.add("unenforced", status.unenforced.joined(separator: ", ")) }
         if !status.succeeds.isEmpty {
             facts.add("succeeds", status.succeeds.map { "\($0.name) (\($0.id))" }.joined(separator: ", "))
