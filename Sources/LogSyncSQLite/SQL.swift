@@ -22,13 +22,3 @@ package enum SQL {
     /// Unix milliseconds as the triggers capture them.
     package static let milliseconds = "CAST((julianday('now') - 2440587.5) * 86400000.0 + 0.5 AS INTEGER)"
 }
-
-extension SQL {
-    /// A name as a shell argument.
-    package static func shell(_ name: String) -> String {
-        let isPlain = name.utf8.allSatisfy {
-            ($0 >= 0x30 && $0 <= 0x39) || ($0 | 0x20 >= 0x61 && $0 | 0x20 <= 0x7A) || $0 == 0x5F
-        }
-        return isPlain ? name : "'" + name.replacing("'", with: "'\\''") + "'"
-    }
-}

@@ -7,11 +7,11 @@ extension [TableReport.Contested] {
     package func obstacle(_ content: String) -> LogSyncError? {
         guard !isEmpty else { return nil }
         func all(_ policy: String) -> String {
-            map { "--policy \(SQL.shell($0.table))=\(policy)" }.joined(separator: " ")
+            map { "--policy \($0.table.asShellArgument)=\(policy)" }.joined(separator: " ")
         }
         let named = map { table in
             let keys = table.keys.filter { !$0.isEmpty }.map { $0.joined(separator: ", ") }.joined(separator: "; or ")
-            return "\(table.rows.counted("row")) of \(SQL.shell(table.table))"
+            return "\(table.rows.counted("row")) of \(table.table.asShellArgument)"
                 + (keys.isEmpty ? "" : " (UNIQUE: \(keys))")
         }
         return LogSyncError(

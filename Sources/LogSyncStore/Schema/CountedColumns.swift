@@ -30,7 +30,7 @@ struct CountedColumns {
 
         var suggestion: String {
             "\(column) is taken for a count of rows: what is added to it and taken away on several machines adds up; "
-                + "where the last write is to be shown: --policy \(SQL.shell(table)).\(SQL.shell(column))=last-writer"
+                + "where the last write is to be shown: --policy \(table.asShellArgument).\(column.asShellArgument)=last-writer"
         }
     }
 

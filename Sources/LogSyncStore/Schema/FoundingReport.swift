@@ -50,7 +50,7 @@ package struct FoundingReport: Sendable {
 
     private var remedies: String {
         func all(_ option: String) -> String {
-            refusals.map { "\(option) \(SQL.shell($0.table))" }.joined(separator: " ")
+            refusals.map { "\(option) \($0.table.asShellArgument)" }.joined(separator: " ")
         }
         let what = refusals.count == 1 ? "it" : "them"
         var help = "Leave \(what) out with \(all("--skip")), or copy \(what) once, by clone, with \(all("--local"))"
@@ -84,7 +84,7 @@ package struct FoundingReport: Sendable {
 
         /// The options by which it is said, of which one has to be chosen.
         var options: String {
-            var options = parents.prefix(4).map { "--reference \(target)=\(SQL.shell($0))" }
+            var options = parents.prefix(4).map { "--reference \(target)=\($0.asShellArgument)" }
             if parents.count > 4 { options = ["--reference \(target)=TABLE"] }
             return options.joined(separator: " or ")
         }
@@ -153,7 +153,7 @@ package struct FoundingReport: Sendable {
         }
         if !countedKeys.isEmpty {
             func all(_ option: (String) -> String) -> String {
-                countedKeys.map { option(SQL.shell($0.table)) }.joined(separator: " ")
+                countedKeys.map { option($0.table.asShellArgument) }.joined(separator: " ")
             }
             sentences.append(
                 "where one machine alone adds rows to these tables, or the keys mean the same everywhere: "
@@ -163,7 +163,7 @@ package struct FoundingReport: Sendable {
         }
         if !meaningfulKeys.isEmpty {
             func all(_ identity: String) -> String {
-                meaningfulKeys.map { "--identity \(SQL.shell($0.table))=\(identity)" }.joined(separator: " ")
+                meaningfulKeys.map { "--identity \($0.table.asShellArgument)=\(identity)" }.joined(separator: " ")
             }
             sentences.append(
                 "say which keys are the same everywhere, so that two machines that add one mean one row: \(all("natural")), "
@@ -173,8 +173,8 @@ package struct FoundingReport: Sendable {
         if !texts.isEmpty {
             func all(_ names: [String], _ option: (String) -> String) -> String {
                 var options: [String] = []
-                for name in names where !options.contains(option(SQL.shell(name))) {
-                    options.append(option(SQL.shell(name)))
+                for name in names where !options.contains(option(name.asShellArgument)) {
+                    options.append(option(name.asShellArgument))
                 }
                 return options.joined(separator: " ")
             }
@@ -194,15 +194,17 @@ package struct FoundingReport: Sendable {
             sentences.append(
                 "one table can be named for a column, and the others' rows would be taken for its: where \(columns) has "
                     + "those of several, keep its rows to each machine with "
-                    + tables.map { "--local \(SQL.shell($0))" }.joined(separator: " ") + " or --skip.")
+                    + tables.map { "--local \($0.asShellArgument)" }.joined(separator: " ") + " or --skip.")
         }
         return sentences.map(\.capitalizingFirst).joined(separator: " ")
     }
 
-    private func key(_ key: TableReport.UndecidedKey) -> String { "\(SQL.shell(key.table)).\(SQL.shell(key.column))" }
+    private func key(_ key: TableReport.UndecidedKey) -> String {
+        "\(key.table.asShellArgument).\(key.column.asShellArgument)"
+    }
 
     private func target(_ column: ReferenceReport.Undecided) -> String {
-        "\(SQL.shell(column.table)).\(SQL.shell(column.column))"
+        "\(column.table.asShellArgument).\(column.column.asShellArgument)"
     }
 }
 

@@ -22,17 +22,17 @@ extension TableRegistration {
                 if !isLocal {
                     suggestions.append(
                         "if (\(columns.joined(separator: ", "))) means the same row everywhere: "
-                            + "--identity \(SQL.shell(table.schema.name))=\(columns.map(SQL.shell).joined(separator: ","))"
+                            + "--identity \(table.schema.name.asShellArgument)=\(columns.map(\.asShellArgument).joined(separator: ","))"
                     )
                 }
             }
         }
         if let columns = try namingColumns(table) {
-            let identity = columns.map(SQL.shell).joined(separator: ",")
+            let identity = columns.map(\.asShellArgument).joined(separator: ",")
             suggestions.append(
                 "if (\(columns.joined(separator: ", "))) names a row, two machines that write one make two of it, and neither "
                     + "is a conflict: CREATE UNIQUE INDEX on these columns, and "
-                    + "--identity \(SQL.shell(table.schema.name))=\(identity)")
+                    + "--identity \(table.schema.name.asShellArgument)=\(identity)")
         }
         if let key = try countingKey(table) {
             suggestions.append(
@@ -55,7 +55,7 @@ extension TableRegistration {
             guard affinity == .integer else { continue }
             suggestions.append(
                 "if \(column.local) holds the integer of another table's row: "
-                    + "--reference \(SQL.shell(table.schema.name)).\(SQL.shell(column.local))=TABLE")
+                    + "--reference \(table.schema.name.asShellArgument).\(column.local.asShellArgument)=TABLE")
         }
         return suggestions
     }
@@ -139,7 +139,7 @@ extension TableRegistration {
 
     /// Tables that a program keeps for itself, and that mislead it elsewhere.
     private func programSuggestions(_ table: TrackedTable, in catalog: Catalog) throws -> [String] {
-        let (name, option) = (table.schema.name.folded, "--local \(SQL.shell(table.schema.name))")
+        let (name, option) = (table.schema.name.folded, "--local \(table.schema.name.asShellArgument)")
         if Self.allocators.contains(name) || name.hasSuffix("_sequence") || name.hasSuffix("_sequences")
             || table.localPositions["next_val"] != nil
         {
@@ -152,7 +152,7 @@ extension TableRegistration {
         if !hasPolicy, let whole = table.columns.first(where: { Self.wholeRows.contains($0.local.folded) }) {
             return [
                 "if \(whole.local) holds the whole row once more, so that it must not be mixed of two peers' cells: "
-                    + "--policy \(SQL.shell(table.schema.name))=last-writer-row"
+                    + "--policy \(table.schema.name.asShellArgument)=last-writer-row"
             ]
         }
         if ["hostname", "pid"].allSatisfy({ table.localPositions[$0] != nil }) {

@@ -181,7 +181,7 @@ struct TableRegistration {
             guard schema.integerKey != nil else {
                 throw LogSyncError(
                     .usage, "\(schema.name) has no INTEGER PRIMARY KEY, so its rows have no integers to be kept local",
-                    help: "Leave out --identity \(schema.name)=surrogate.")
+                    help: "Leave out --identity \(schema.name.asShellArgument)=surrogate.")
             }
             return Choice(schema: schema, kind: .surrogate, key: [])
         case .columns(let columns):
@@ -247,11 +247,11 @@ struct TableRegistration {
         guard schema.keyColumns.isEmpty && schema.rowidName == nil else { return }
         throw refused(
             schema, "has no primary key, and its columns hide the rowid, so its rows cannot be told apart",
-            besides: ["--identity \(SQL.shell(schema.name))=COLUMN,…"])
+            besides: ["--identity \(schema.name.asShellArgument)=COLUMN,…"])
     }
 
     private func refused(_ schema: TableSchema, _ reason: String, besides remedies: [String] = []) -> RefusedTable {
-        let name = SQL.shell(schema.name)
+        let name = schema.name.asShellArgument
         return RefusedTable(
             refusal: TableReport.Refusal(
                 table: schema.name, reason: reason, remedies: ["--skip \(name)", "--local \(name)"] + remedies))

@@ -1,3 +1,5 @@
+import LogSyncModel
+
 /// A log file, transaction or snapshot that cannot be imported yet, and why.
 public struct HeldItem: Hashable, Sendable, Encodable {
     public enum Reason: String, Hashable, Sendable, Codable, CaseIterable {
@@ -64,8 +66,8 @@ extension HeldItem {
     /// - Parameter store: the path of the store that holds it.
     package func help(at store: String) -> String {
         func command(_ name: String) -> String {
-            "logsync peers \(name) \(StoreStatus.UndecidedTable.quoted(store)) "
-                + StoreStatus.UndecidedTable.quoted(peer.name)
+            "logsync peers \(name) \(store.asShellArgument) "
+                + peer.name.asShellArgument
         }
         let rebuild =
             "where that is no more, logsync rebuild on a store that has imported it: its snapshot has all of it"

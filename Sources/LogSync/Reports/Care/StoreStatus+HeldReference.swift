@@ -1,3 +1,5 @@
+import LogSyncModel
+
 extension StoreStatus {
     /// A column that came with a migration and seems to hold integers of other tables' rows, which differ from peer to peer.
     public struct HeldReference: Codable, Sendable, Hashable {
@@ -18,9 +20,9 @@ extension StoreStatus {
 
         init(table: String, column: String, parents: [String], of store: String) {
             (self.table, self.column, self.parents) = (table, column, parents)
-            let command = "logsync migrate " + UndecidedTable.quoted(store)
-            refers = parents.map { command + " --reference " + UndecidedTable.quoted("\(table).\(column)=\($0)") }
-            refersNot = command + " --no-reference " + UndecidedTable.quoted("\(table).\(column)")
+            let command = "logsync migrate " + store.asShellArgument
+            refers = parents.map { command + " --reference " + "\(table).\(column)=\($0)".asShellArgument }
+            refersNot = command + " --no-reference " + "\(table).\(column)".asShellArgument
         }
     }
 }

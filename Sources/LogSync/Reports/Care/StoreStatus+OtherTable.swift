@@ -1,3 +1,5 @@
+import LogSyncModel
+
 extension StoreStatus {
     /// A table that is another one for other peers: they have set theirs aside and made a new one of its name.
     public struct OtherTable: Codable, Sendable, Hashable {
@@ -21,8 +23,8 @@ extension StoreStatus {
             self.here = here
             self.there = there
             same =
-                "logsync migrate " + UndecidedTable.quoted(store) + " --rename "
-                + UndecidedTable.quoted("\(there)=\(table)")
+                "logsync migrate " + store.asShellArgument + " --rename "
+                + "\(there)=\(table)".asShellArgument
         }
     }
 }

@@ -1,3 +1,5 @@
+import LogSyncModel
+
 extension StoreStatus {
     /// A table with columns of which nothing tells whether a migration has renamed them.
     public struct UndecidedTable: Codable, Sendable, Hashable {
@@ -28,19 +30,13 @@ extension StoreStatus {
             self.columns = columns
             func command(_ columns: [Column], _ former: (Column) -> String) -> String {
                 let options = columns.map {
-                    " --rename " + Self.quoted("\(table).\(former($0))=\($0.name)")
+                    " --rename " + "\(table).\(former($0))=\($0.name)".asShellArgument
                 }
-                return "logsync migrate " + Self.quoted(store) + options.joined()
+                return "logsync migrate " + store.asShellArgument + options.joined()
             }
             // A column whose name was taken is not the one that has it now.
             renamed = command(columns.filter { $0.former != $0.name }, \.former)
             notRenamed = command(columns, \.name)
-        }
-
-        /// An argument as the shell takes it.
-        static func quoted(_ argument: String) -> String {
-            let isSafe = argument.allSatisfy { $0.isASCII && ($0.isLetter || $0.isNumber || "._=/-".contains($0)) }
-            return isSafe ? argument : "'" + argument.replacing("'", with: "'\\''") + "'"
         }
     }
 }

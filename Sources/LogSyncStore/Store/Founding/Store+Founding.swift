@@ -301,7 +301,7 @@ extension Store {
                         + "other keys are other rows; nothing was changed",
                     help:
                         "Set a policy for another column. Whether the integers of \(schema.name) are the same everywhere is "
-                        + "said at `init`, by --identity \(SQL.shell(schema.name))=natural or =surrogate.")
+                        + "said at `init`, by --identity \(schema.name.asShellArgument)=natural or =surrogate.")
             }
             if Policies.isOfTables(policy) {
                 throw LogSyncError(
