@@ -85,6 +85,36 @@ import Testing
         #expect(try FileManager.default.contentsOfDirectory(atPath: shared).isEmpty)
     }
 
+    @Test func `a database that cannot be tried on copies does not join where rows may have others' unique keys`()
+        async throws
+    {
+        let tool = try Tool()
+        let schema = "CREATE TABLE tag(id INTEGER PRIMARY KEY, name TEXT UNIQUE, color TEXT);"
+        _ = try await tool.sql("a.db", schema + "INSERT INTO tag VALUES(1, 'red', '#f00')")
+        _ = try await tool.sql("b.db", schema + "INSERT INTO tag VALUES(1, 'red', '#e00')")
+        #expect(try await tool.run(arguments(tool)).code == 0)
+        var joining = arguments(tool, "--peer", "there", "--json")
+        joining[1] = "b.db"
+        let before = try FileManager.default.subpathsOfDirectory(atPath: tool.path("shared")).sorted()
+        for more in [[], ["--dry-run"]] {
+            let refused = try await tool.run(joining + more, environment: ["TMPDIR": "/proc"])
+            #expect(refused.code == 73, "\(refused)")
+            let error = try JSON(refused.errors)["error"]
+            #expect(error?["code"]?.string == "cannot-create")
+            #expect(error?["message"]?.string?.hasSuffix("nothing was changed") == true, "\(refused)")
+            let help = error?["help"]?.string ?? ""
+            #expect(help.contains("TMPDIR") && help.contains("--policy tag=unique-park"), "\(refused)")
+            #expect(
+                try await tool.sql("b.db", "SELECT count(*) FROM sqlite_master WHERE name LIKE 'logsync%'") == "0\n")
+            #expect(try FileManager.default.subpathsOfDirectory(atPath: tool.path("shared")).sorted() == before)
+        }
+        // What has been decided needs no trial, and a dry run says what it could not find out.
+        joining += ["--policy", "tag=unique-merge"]
+        let dry = try await tool.run(joining + ["--dry-run"], environment: ["TMPDIR": "/proc"])
+        #expect(dry.code == 0 && dry.output.contains("could not be found out"), "\(dry)")
+        #expect(try await tool.run(joining, environment: ["TMPDIR": "/proc"]).code == 0)
+    }
+
     @Test func `leave removes what is left of a store whose tables were dropped`() async throws {
         let tool = try Tool()
         let store = try await tool.store("a.db")

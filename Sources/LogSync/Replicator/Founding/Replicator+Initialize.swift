@@ -182,7 +182,7 @@ extension Founder {
         _ contestable: [String: [[String]]], _ report: inout InitializeReport
     ) async throws {
         do {
-            let scratch = try ScratchFolder("join", kept: "nothing was done")
+            let scratch = try ScratchFolder("join", kept: "nothing was changed")
             defer { scratch.remove() }
             let contentPlan = try self.plan(InitializeOptions(), name: "replay", contentSettings(scan, folder))
             let (counts, parked, rivals) = try await JoinPreview(scan, in: folder, scratch: scratch, founder: self)
@@ -194,10 +194,33 @@ extension Founder {
             report.obstacle = report.contested.obstacle(content)
             if report.dryRun, report.obstacle == nil { report.addParked(parked) }
         } catch let error as LogSyncError {
-            // The rest of what a dry run says is true all the same, and a join parks what cannot be shown, and says so.
+            guard contestable.isEmpty else {
+                report.obstacle = untried(error, place, contestable.keys.sorted())
+                return
+            }
+            // What a dry run says of the rest is true all the same, and nothing has to be decided before the database joins.
             report.warnings.append(
                 "what would become of the rows of \(report.store) could not be found out: \(error.message)")
         }
+    }
+
+    /// Why a database that may have rows of others' UNIQUE keys does not join: whether it has some could not be tried.
+    private func untried(_ error: LogSyncError, _ place: StorePlace, _ tables: [String]) -> LogSyncError {
+        func all(_ policy: String) -> String {
+            tables.map { "--policy \($0.asShellArgument)=\(policy)" }.joined(separator: " ")
+        }
+        let isOfFiles = [.ioError, .cannotCreate, .noPermission].contains(error.code)
+        let way =
+            isOfFiles
+            ? "Set TMPDIR to a folder that this user may write, with room for the database and all of \(content)"
+            : error.help ?? "Run `logsync doctor \(container.asShellArgument)`"
+        return LogSyncError(
+            error.code,
+            "whether rows of \(place.path) have UNIQUE keys of rows of \(content) could not be tried on copies: "
+                + error.message,
+            help:
+                "\(way); or say beforehand what is to become of two rows of one key: \(all("unique-merge")), which makes "
+                + "one row of them, or \(all("unique-park")), which parks one")
     }
 
     /// A database that has no table of the content was meant for another one.
@@ -233,8 +256,8 @@ extension Founder {
             "\(place.path) was a store, and another program has dropped the tables that said who its rows are; rows of "
                 + "\(tables.joined(separator: ", ")) would be there twice if it joined \(content) as it is; nothing was changed",
             help:
-                "`logsync leave \(place.path)` removes what is left, and its program can write it again. `logsync clone "
-                + "--container \(container) --content \(content) NEW` makes a store of what the others have, into which "
+                "`logsync leave \(place.path.asShellArgument)` removes what is left, and its program can write it again. `logsync clone "
+                + "--container \(container.asShellArgument) --content \(content) NEW` makes a store of what the others have, into which "
                 + "what is only here can be copied; after `leave`, `logsync init` joins all the same")
     }
 
@@ -304,8 +327,8 @@ extension InitializeReport {
     fileprivate mutating func addParked(_ parked: [String: Int]) {
         warnings += parked.sorted { $0.key < $1.key }.map { table, count in
             "\(count.counted("row")) of \(table), of \(store) or of the others, cannot be shown beside another: what cannot "
-                + "is parked, with all that refers to it, and `logsync conflicts \(store)` lists them once it is a store; where a UNIQUE "
-                + "key that both have keeps them out, `logsync policy set STORE TABLE unique-merge`, on any store of "
+                + "is parked, with all that refers to it, and `logsync conflicts \(store.asShellArgument)` lists them once it is a store; where a UNIQUE "
+                + "key that both have keeps them out, `logsync policy set \(store.asShellArgument) \(table.asShellArgument) unique-merge`, on any store of "
                 + "\(content), makes one row of two"
         }
     }
