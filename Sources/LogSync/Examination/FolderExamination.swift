@@ -8,6 +8,8 @@ import LogSyncStore
 struct FolderExamination {
     let folder: ContentFolder
     let configuration: SyncConfiguration
+    /// The peer whose store asks, which needs not be heard of; nil without a store.
+    var own: PeerID?
     /// What is known of the peers' names.
     var names = PeerNames(names: [:])
     /// Peers that take no part any more, of which nothing is expected.
@@ -309,7 +311,7 @@ struct FolderExamination {
                     help: "set the clocks; logsync peers accept-clock lets in what was made meanwhile")
             ]
         }
-        guard now - seen > Self.silence else { return [] }
+        guard peer.id != own, now - seen > Self.silence else { return [] }
         return [
             Finding(
                 "silent-peer", .trouble, "\(name) has not been heard of since \(Timestamp(milliseconds: seen))",

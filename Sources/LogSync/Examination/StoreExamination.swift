@@ -43,6 +43,7 @@ struct StoreExamination {
 
     private func folder(_ scan: ContainerScan?) -> FolderExamination {
         var examination = FolderExamination(folder: store.content, configuration: store.configuration)
+        examination.own = store.peer
         // Without names and retirements there is less to say, and nothing wrong.
         if let names = try? store.names() { examination.names = names }
         if let retired = try? store.store.retiredPeers() { examination.retired = retired }

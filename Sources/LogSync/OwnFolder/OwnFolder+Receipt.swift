@@ -5,7 +5,11 @@ import LogSyncStore
 
 /// The receipt: what this peer has published, imported and holds.
 extension OwnFolder {
-    /// Writes the receipt where it would say anything new.
+    /// For how long, in milliseconds, a receipt stands that would say nothing new: others take a peer for silent that they have
+    /// not heard of for two weeks, and each writing is traffic for whatever carries the folder.
+    private static let renewal: Int64 = 7 * 24 * 3_600_000
+
+    /// Writes the receipt where it would say anything new, or where the one that stands is old.
     ///
     /// - Parameter scan: what the container holds; nil for what the last scan found.
     func acknowledge(_ scan: ContainerScan?) throws { try publishReceipt(scan ?? receiptScan, leaving: false) }
@@ -45,7 +49,9 @@ extension OwnFolder {
         let identity = owner.identity
         guard let state = identity.state else { return try describe() }
         let next = Receipt.counter(after: state.receiptCounter, standing: standing?.counter)
-        if let standing, standing.counter >= state.receiptCounter, standing.counter < next,
+        let now = owner.configuration.now.milliseconds
+        let isOld = standing.map { now - $0.written > Self.renewal } ?? false
+        if !isOld, let standing, standing.counter >= state.receiptCounter, standing.counter < next,
             standing.content.saysTheSame(as: said)
         {
             return
@@ -65,7 +71,7 @@ extension OwnFolder {
             }
         }
         _ = try folder.publishReceipt(
-            said, counter: next - 1, nonce: nonce, written: owner.configuration.now.milliseconds)
+            said, counter: next - 1, nonce: nonce, written: now, renews: isOld)
     }
 }
 

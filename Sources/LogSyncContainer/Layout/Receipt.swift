@@ -20,7 +20,7 @@ package struct Receipt: Hashable, Sendable {
         self.content = content
     }
 
-    /// What a receipt says; it is rewritten only when this changes.
+    /// What a receipt says; it is rewritten when this changes, and otherwise seldom.
     package struct Content: Hashable, Sendable {
         /// The log formats that this peer reads, ascending.
         package var formats: [Int]
@@ -266,16 +266,17 @@ extension PeerFolder {
     /// - Parameters:
     ///   - counter: the highest counter this peer ever used, as far as the store knows; a wiped folder forgets.
     ///   - written: now, in Unix milliseconds.
+    ///   - renews: whether it is published though it would say nothing new, but for when it was written.
     /// - Returns: the receipt that stands in the folder now.
     /// - Throws: ``LogSyncError/Code/newerFormat`` where a newer logsync wrote the receipt that stands there; as
     ///   ``ContentFolder/checkAvailable()``.
     package func publishReceipt(
-        _ content: Receipt.Content, counter: UInt64, nonce: String, written: Int64
+        _ content: Receipt.Content, counter: UInt64, nonce: String, written: Int64, renews: Bool = false
     ) throws(LogSyncError) -> Receipt {
         try create()
         let standing = try readReceipt()
         let next = Receipt.counter(after: counter, standing: standing?.counter)
-        if let standing, standing.counter >= counter, standing.counter < next,
+        if !renews, let standing, standing.counter >= counter, standing.counter < next,
             standing.content.saysTheSame(as: content)
         {
             return standing
