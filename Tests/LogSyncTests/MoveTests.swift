@@ -94,6 +94,29 @@ struct MoveTests {
         #expect(try await b.status().digest == a.status().digest)
     }
 
+    @Test("The same folder by another path is no other place, and nobody stays behind")
+    func sameFolder() async throws {
+        let link = world.root + "/Link"
+        try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: world.container)
+        let report = try await a.with { try await $0.move(to: link) }
+        #expect(report.changed && report.isSameFolder && report.copied == 0 && report.staying.isEmpty, "\(report)")
+        try b.insert("three")
+        try await b.sync()
+        #expect(try await a.sync().imported == 1)
+        // It has not left the folder either.
+        #expect(try await b.status().peers.allSatisfy { !$0.retired })
+    }
+
+    @Test("Who is in the folder that it goes back to does not stay behind")
+    func back() async throws {
+        let away = try await a.with { try await $0.move(to: there) }
+        #expect(away.copied > 0 && away.staying.map(\.name) == ["b"])
+        try await b.sync()
+        let back = try await a.with { try await $0.move(to: world.container) }
+        #expect(back.copied == 0 && back.staying.isEmpty && !back.isSameFolder, "\(back)")
+        #expect(try await a.with { try await $0.move(to: there) }.staying.map(\.name) == ["b"])
+    }
+
     @Test("Where it cannot go it stays, and nothing is made there")
     func refused() async throws {
         let other = try World()

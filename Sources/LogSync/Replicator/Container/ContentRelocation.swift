@@ -21,15 +21,17 @@ struct ContentRelocation {
     /// Copies every sound log file, description and schema; receipts stay, because a peer that does not come along has
     /// imported nothing there.
     ///
-    /// - Returns: how many log files were copied.
-    func copy(_ scan: ContainerScan) throws -> Int {
+    /// - Parameter there: what the other folder holds already.
+    /// - Returns: how many log files were copied that were not there.
+    func copy(_ scan: ContainerScan, besides there: ContainerScan?) throws -> Int {
         try target.create()
         var copied = 0
         for peer in scan.peers.values.sorted(by: { $0.id < $1.id }) {
             if let description = peer.description.value { try target.peer(peer.id).write(description) }
             for schema in peer.schemas { try copy(schema.name, of: peer.id) }
             for file in peer.logs where !peer.logs.contains(where: { $0.name.contains(file.name) }) {
-                if try copy(file, of: peer.id) { copied += 1 }
+                guard let name = try copy(file, of: peer.id) else { continue }
+                if there?.peers[peer.id]?.logs.contains(where: { $0.name == name }) != true { copied += 1 }
             }
         }
         return copied
@@ -61,14 +63,14 @@ struct ContentRelocation {
         return true
     }
 
-    /// Copies a log file. Returns false where it or a blob that it names is not sound; then its transactions are counted as
-    /// missing.
-    private func copy(_ file: FoundFile<LogFileName>, of peer: PeerID) throws -> Bool {
+    /// Copies a log file. Returns its name there; nil where it or a blob that it names is not sound: then its transactions are
+    /// counted as missing.
+    private func copy(_ file: FoundFile<LogFileName>, of peer: PeerID) throws -> LogFileName? {
         guard case .sound = try store.library.logs.examine(file, of: peer), try copyBlobs(of: file, of: peer) else {
             store.logger.warning(
                 "\(store.content.peer(peer).path(file.name)) is not sound, or names a blob that is not, and was not copied"
             )
-            return false
+            return nil
         }
         let reader = try store.library.logs.reader(file.name, of: peer)
         let staged = try publisher(peer).stage(LogFileName.self)
@@ -90,6 +92,6 @@ struct ContentRelocation {
                 "\(target.peer(peer).path(name)) was read back with other bytes than were written; the store "
                     + "stays where it was", help: "Check the disk, and run the command again")
         }
-        return true
+        return name
     }
 }

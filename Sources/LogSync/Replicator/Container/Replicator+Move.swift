@@ -1,3 +1,4 @@
+import Glibc
 import LogSyncContainer
 import LogSyncModel
 import LogSyncStore
@@ -30,21 +31,26 @@ extension Replicator {
 
     private func move(_ container: String, _ name: ContentName?) async throws -> MoveReport {
         // What is refused is refused before anything is published here or there.
-        let (target, isThere) = try await step(settles: true) { store in
+        let (target, isThere, isSameFolder) = try await step(settles: true) { store in
             let target = ContentFolder(
                 container: container, name: name ?? store.content.name, fileSystem: store.configuration.fileSystem,
                 purpose: .founding, permissions: store.place.permissions)
             try store.checkMove(to: target)
-            return (target, store.isAt(target))
+            return (target, store.isAt(target), try store.isIn(target))
         }
         var report = try await step(settles: true) { MoveReport($0.registration, store: path, target) }
-        if !isThere {
+        if isSameFolder, !isThere {
+            report.isSameFolder = true
+            // It leaves no folder.
+            try await step(settles: true) { try $0.relocate(to: container, target.name) }
+        } else if !isThere {
             let hasWarned = try await !syncBeforeMove()
             (report.copied, report.staying) = try await step(settles: true) { store in
                 // Where the former folder cannot be read, the other peers' files cannot be had; a snapshot stands for them.
                 let scan = try store.formerScan()
-                let copied = try scan.map { try ContentRelocation(store, to: target).copy($0) } ?? 0
-                let staying = try scan.map(store.othersTakingPart) ?? []
+                let there = try target.exists() ? try ContainerScanner(content: target).scan(full: true) : nil
+                let copied = try scan.map { try ContentRelocation(store, to: target).copy($0, besides: there) } ?? 0
+                let staying = try scan.map { try store.othersTakingPart(in: $0, butNotIn: there) } ?? []
                 try target.create()
                 // Before the store is elsewhere: one that is killed in between takes it back at its next sync.
                 if scan != nil, let refusal = try store.leavingRefusal(), !hasWarned {
@@ -71,6 +77,19 @@ extension Replicator {
     }
 }
 
+/// Which directory a path leads to, over links and mounts.
+private struct FolderPlace: Equatable {
+    private var device: UInt64
+    private var inode: UInt64
+
+    /// nil where none is there.
+    init?(_ path: String) {
+        var status = stat()
+        guard stat(path, &status) == 0 else { return nil }
+        (device, inode) = (UInt64(status.st_dev), UInt64(status.st_ino))
+    }
+}
+
 extension ReplicatedStore {
     /// What the folder that is left holds; nil where it cannot be read.
     fileprivate func formerScan() throws -> ContainerScan? {
@@ -93,9 +112,20 @@ extension ReplicatedStore {
         registration.container == target.container && content.name == target.name
     }
 
-    fileprivate func othersTakingPart(in scan: ContainerScan) throws -> [PeerName] {
+    /// Whether a content folder is the one that the store is in, by whichever path.
+    fileprivate func isIn(_ target: ContentFolder) throws -> Bool {
+        guard content.name == target.name, let here = FolderPlace(content.path), let there = FolderPlace(target.path)
+        else { return false }
+        return here == there
+    }
+
+    /// - Parameter there: what the folder that the store goes to holds. A peer that has said something there takes part in it
+    ///   already; only log files may have been copied of one that has not.
+    fileprivate func othersTakingPart(in scan: ContainerScan, butNotIn there: ContainerScan?) throws -> [PeerName] {
         let names = try names()
-        return try Set(scan.peers.keys).subtracting(retiredPeers(scan)).subtracting([peer]).sorted().map { names[$0] }
+        let moved = (there?.peers ?? [:]).filter { $0.value.receipt.value.map { !$0.content.hasLeft } ?? false }.keys
+        return try Set(scan.peers.keys).subtracting(retiredPeers(scan)).subtracting([peer]).subtracting(moved).sorted()
+            .map { names[$0] }
     }
 
     /// - Throws: `containerUnavailable`, `configuration`.

@@ -13,7 +13,9 @@ public struct MoveReport: Sendable, Encodable {
     public var store: String
     public var place: Place
     public var former: Place
-    /// Log files copied from the former folder.
+    /// Whether that is the folder that the store was in before, by another path: nothing was copied, and nobody stays behind.
+    public var isSameFolder = false
+    /// Log files copied from the former folder that the new one did not have.
     public var copied = 0
     /// The peers that take part in the former folder and not in the new one, until they are moved, too; none where the
     /// former folder was not there to say.
@@ -37,7 +39,8 @@ public struct MoveReport: Sendable, Encodable {
     }
 
     private enum CodingKeys: String, CodingKey {
-        case format, store, content, container, former, changed, copied, staying, snapshot, missing, recorded,
+        case format, store, content, container, former, changed, sameFolder, copied, staying, snapshot, missing,
+            recorded,
             published,
             imported, held
     }
@@ -50,6 +53,7 @@ public struct MoveReport: Sendable, Encodable {
         try document.encode(place.container, forKey: .container)
         try document.encode(former, forKey: .former)
         try document.encode(changed, forKey: .changed)
+        try document.encode(isSameFolder, forKey: .sameFolder)
         try document.encode(copied, forKey: .copied)
         try document.encode(staying, forKey: .staying)
         try document.encode(snapshot, forKey: .snapshot)

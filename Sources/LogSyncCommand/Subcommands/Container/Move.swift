@@ -42,6 +42,12 @@ struct Move: AsyncParsableCommand {
         guard report.changed else {
             return [Terminal.printable("\(report.store) already is with \(place.content) in \(place.container).")]
         }
+        guard !report.isSameFolder else {
+            let line =
+                "\(report.store) finds \(place.content) in \(place.container) from now on. That is the folder that it was in, by "
+                + "another path: nothing was copied, and the other peers are there."
+            return [Terminal.printable(line)] + report.result.held.map(\.line)
+        }
         var lines = [
             "\(report.store) is with \(place.content) in \(place.container) from now on.",
             "\(report.copied.counted("log file was", "log files were")) copied from \(former.content) in \(former.container), which stays as it is.",
@@ -49,7 +55,7 @@ struct Move: AsyncParsableCommand {
         if !report.staying.isEmpty {
             lines.append(
                 "Not there yet: \(report.staying.map(\.name).joined(separator: ", ")). What they write reaches this store "
-                    + "once each is moved, too: logsync move STORE --container \(place.container)"
+                    + "once each is moved, too: logsync move STORE --container \(place.container.asShellArgument)"
                     + (place.content == former.content ? "" : " --content \(place.content)"))
         }
         if let snapshot = report.snapshot {
