@@ -94,12 +94,13 @@ public actor Replicator {
         programRecording = ProgramRecording(configuration.storeConfiguration)
         stateDirectory = StateDirectory(configuration.stateDirectory)
         nonce = String(configuration.random(), radix: 16)
-        try stateDirectory.create()
         guard opensNow else { return }
         do {
             let store = try ReplicatedStore(
                 path: path, configuration: configuration, stateDirectory: stateDirectory, nonce: nonce)
             stateDirectory = store.stateDirectory
+            // The store may name another than the configured one, which is not needed then.
+            try stateDirectory.create()
             locks = try StoreLocks(stateDirectory, store: store.place.path, wait: configuration.wait)
             opened = store
             seenToken = try store.store.lastToken()

@@ -26,6 +26,22 @@ import Testing
         try FileManager.default.contentsOfDirectory(atPath: world.contentPath + "/peers")
     }
 
+    @Test("A directory that cannot be made is not needed where the store names another")
+    func notNeeded() async throws {
+        let other = other("a/notes.db/state")
+        try other.insert("one")
+        #expect(try await other.sync().recorded == 1)
+        _ = try await other.status()
+        let verified = try await Replicator.verify(other.path, configuration: other.configuration)
+        #expect(verified.findings.isEmpty, "\(verified.findings)")
+        let examined = try await Replicator.doctor(other.path, configuration: other.configuration)
+        #expect(examined.findings.isEmpty, "\(examined.findings)")
+        // Nor is one made that nobody needs.
+        let unused = self.other("unused")
+        _ = try await unused.status()
+        #expect(!FileManager.default.fileExists(atPath: unused.configuration.stateDirectory))
+    }
+
     @Test("Programs that take turns are one peer")
     func turns() async throws {
         let peer = try await a.peer()

@@ -30,18 +30,17 @@ extension Founder {
         _ path: String, into snapshot: String, _ scratch: ScratchFolder,
         _ progress: @Sendable (SyncProgress) -> Void
     ) async throws -> ReturnedColumns? {
-        let stateDirectory = StateDirectory(configuration.stateDirectory)
-        try stateDirectory.create()
         // The replay needs memory, too.
         var reading = configuration
         reading.pageCache = 4 << 20
         let store = try ReplicatedStore(
-            path: path, configuration: reading, stateDirectory: stateDirectory, nonce: "refill")
+            path: path, configuration: reading, stateDirectory: StateDirectory(configuration.stateDirectory),
+            nonce: "refill")
         defer { closeQuietly(store.store) }
         var columns = try store.store.returnedColumns()
         guard !columns.names.isEmpty else { return nil }
         let scan = try ContainerScanner(content: store.content).scan(full: true)
-        let (replay, _) = try await replay(store.content, scan, store, stateDirectory, in: scratch, progress)
+        let (replay, _) = try await replay(store.content, scan, store, in: scratch, progress)
         defer { closeQuietly(replay.replica.store) }
         try replay.writeSnapshot(snapshot)
         columns.isAllThere = replay.hadStateOfStore

@@ -90,14 +90,13 @@ extension Founder {
             container: container, name: try ContentName(checking: content), fileSystem: configuration.fileSystem)
         let scanner = ContainerScanner(content: folder)
         var scan = try scanner.scan(full: true)
-        let stateDirectory = StateDirectory(configuration.stateDirectory)
-        try stateDirectory.create()
         // It is read from one end to the other, and the replay needs memory, too.
         var reading = configuration
         reading.pageCache = 4 << 20
         let compared = try store.map {
             try ReplicatedStore(
-                path: $0, configuration: reading, stateDirectory: stateDirectory, nonce: "verify")
+                path: $0, configuration: reading, stateDirectory: StateDirectory(configuration.stateDirectory),
+                nonce: "verify")
         }
         defer { if let compared { closeQuietly(compared.store) } }
         var examination = FolderExamination(folder: folder, configuration: configuration)
@@ -112,7 +111,7 @@ extension Founder {
             return scan
         }
         do {
-            try await replay(folder, scan, compared, stateDirectory, &report, progress)
+            try await replay(folder, scan, compared, &report, progress)
         } catch let error as LogSyncError where [.containerUnavailable, .invalidStore].contains(error.code) {
             // Settings or schemas have not arrived, are in files that are damaged, or are none.
             report.findings.append(
@@ -124,13 +123,12 @@ extension Founder {
 
     private func replay(
         _ folder: ContentFolder, _ scan: ContainerScan, _ compared: ReplicatedStore?,
-        _ stateDirectory: StateDirectory,
         _ report: inout VerifyReport, _ progress: @Sendable (SyncProgress) -> Void
     ) async throws {
         let scratch = try ScratchFolder("verify", kept: "nothing was verified")
         defer { scratch.remove() }
 
-        let (ended, findings) = try await replay(folder, scan, compared, stateDirectory, in: scratch, progress)
+        let (ended, findings) = try await replay(folder, scan, compared, in: scratch, progress)
         defer { closeQuietly(ended.replica.store) }
         report.findings += findings.filter { new in
             !report.findings.contains { $0 == new || $0.place == new.place && $0.severity == .damage }
@@ -143,7 +141,7 @@ extension Founder {
     /// Replays a history into a scratch database, which is the caller's to close.
     func replay(
         _ folder: ContentFolder, _ scan: ContainerScan, _ compared: ReplicatedStore?,
-        _ stateDirectory: StateDirectory, in scratch: ScratchFolder, _ progress: @Sendable (SyncProgress) -> Void
+        in scratch: ScratchFolder, _ progress: @Sendable (SyncProgress) -> Void
     ) async throws -> (Replay, [Finding]) {
         let path = scratch.path + "/replay.db"
         let made = try Store.createForReplay(
@@ -157,6 +155,9 @@ extension Founder {
         // What the store has by now is in the folder or in its outbox; what of it has come there since the scan, the replay
         // finds when it lists the folder anew.
         let state: Replay.Compared? = if let compared { try await Replay.Compared(compared) } else { nil }
+        // Nothing is to be known of it where that of stores is kept, which may be a directory that cannot be made.
+        let stateDirectory = StateDirectory(scratch.path + "/state")
+        try stateDirectory.create()
         var replay = try Replay(path, scan, configuration: configuration, stateDirectory: stateDirectory)
         do {
             let findings = try await replay.run(comparing: state, progress)
