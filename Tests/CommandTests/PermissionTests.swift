@@ -208,6 +208,19 @@ import Testing
         }
     }
 
+    @Test func `a configuration folder that may not be entered is not taken for none`() async throws {
+        let tool = try Tool()
+        let a = try await ownStore(tool)
+        let folder = tool.path("home/.config/logsync")
+        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+        if geteuid() == 0 { chown(folder, 65534, 65534) }
+        #expect(try await runAsNobody(tool, ["sync", a]).code == 0)
+        try await withMode(0, of: folder) {
+            let ended = try await runAsNobody(tool, ["sync", a, "--json"])
+            try expect(78, "configuration", says: "\(folder)/config.toml", ended)
+        }
+    }
+
     @Test(.enabled(if: geteuid() == 0))
     func `the superuser leaves another user's store alone, and a state file says whose it is`() async throws {
         let tool = try Tool()

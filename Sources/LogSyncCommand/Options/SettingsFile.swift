@@ -13,7 +13,7 @@ enum SettingsFile {
         do {
             text = try String(contentsOfFile: file, encoding: .utf8)
         } catch {
-            if path == nil, !FileManager.default.fileExists(atPath: file) { return [:] }
+            if path == nil, isAbsent(file) { return [:] }
             throw LogSyncError(
                 .configuration, "the configuration file \(file) cannot be read: \(reason(error))",
                 help: "Name another with --config")
@@ -25,6 +25,11 @@ enum SettingsFile {
                 .configuration, "the configuration file \(file) is not TOML: \(error.debugDescription)",
                 help: "Correct it, or name another with --config")
         }
+    }
+
+    /// Whether nothing is at a path, which a folder that this user may not enter does not say.
+    private static func isAbsent(_ file: String) -> Bool {
+        access(file, F_OK) != 0 && [ENOENT, ENOTDIR].contains(errno)
     }
 
     /// `$XDG_CONFIG_HOME/logsync/config.toml`.
