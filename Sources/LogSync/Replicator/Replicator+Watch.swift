@@ -285,19 +285,8 @@ extension Replicator {
             "\(error.message.replacing("; nothing was changed", with: "")); it is recorded and imported when that ends")
     }
 
-    /// Closes the store until another process, which needs it alone, has finished.
     private func letGo(_ wakes: WakeQueue) async throws {
-        let limit = configuration.wait * 6
-        // A request of its own is none to itself.
-        guard access == .shared else { return }
-        guard StoreLocks.isRequested(stateDirectory, store: path, age: limit) else { return }
-        access = .lettingGo
-        defer { access = .shared }
-        closeStore()
-        while StoreLocks.isRequested(stateDirectory, store: path, age: limit) {
-            try await Task.sleep(for: .milliseconds(100))
-        }
-        wakes.wake(.full)
+        if try await letGoWhereAsked() { wakes.wake(.full) }
     }
 
     /// After this many transactions published one by one, the own folder is maintained.

@@ -116,6 +116,8 @@ struct Log: AsyncParsableCommand {
             }
         }
         while true {
+            // A process that needs the store alone is not to wait for as long as this one looks.
+            try await replicator.letGoWhereAsked()
             for transaction in try await list(replicator, limit: nil, after: token) {
                 try show(transaction, session)
                 token = transaction.token
