@@ -132,6 +132,54 @@ import Testing
         #expect(try await tool.succeed("list", "--json").output == "{\"format\":1,\"stores\":[]}\n")
     }
 
+    @Test func `a store whose file was deleted is said to be missing until leave takes it off the list`() async throws {
+        let tool = try Tool()
+        let store = try await tool.store("a.db")
+        let peer = try JSON(try await tool.succeed("status", store, "--json").output)["peer"]?["id"]?.string
+        try FileManager.default.moveItem(atPath: store, toPath: tool.path("away.db"))
+        let listed = try await tool.succeed("list")
+        #expect(listed.output.contains("missing") && listed.errors.contains("logsync leave \(store)"), "\(listed)")
+        let dry = try JSON(try await tool.succeed("leave", store, "--dry-run", "--json").output)
+        #expect(dry["forgotten"]?.bool == true && dry["peer"]?["id"]?.string == peer)
+        #expect(try await tool.succeed("list").output.contains("missing"))
+        let left = try await tool.succeed("leave", store)
+        #expect(left.output.contains("logsync peers retire STORE \(peer ?? "?")"), "\(left)")
+        let now = try await tool.succeed("list")
+        #expect(now.output.contains("knows of no store") && now.errors.isEmpty, "\(now)")
+        #expect(try await tool.run("leave", store).code == 66)
+        // One that comes back all the same is the peer that it was.
+        try FileManager.default.moveItem(atPath: tool.path("away.db"), toPath: store)
+        try await tool.succeed("sync", store)
+        let status = try JSON(try await tool.succeed("status", store, "--json").output)
+        #expect(status["peer"]?["id"]?.string == peer)
+        #expect(try await tool.succeed("list").output.contains("ok"))
+    }
+
+    @Test func `log --follow lets go of a store that another process needs alone, and goes on`() async throws {
+        let tool = try Tool()
+        let store = try await tool.store("a.db")
+        let following = try tool.start(["log", store, "--follow", "--json"])
+        _ = try await following.line { $0.contains("\"sequence\":1") }
+        try "CREATE TABLE more(id INTEGER PRIMARY KEY)".write(
+            toFile: tool.path("m.sql"), atomically: true, encoding: .utf8)
+        try await tool.succeed("migrate", store, "--sql", tool.path("m.sql"), "--wait", "60")
+        try await tool.sql("a.db", "INSERT INTO notes(text) VALUES('since')")
+        try await tool.succeed("sync", store)
+        _ = try await following.line { $0.contains("\"sequence\":2") }
+        try await tool.succeed("leave", store, "--wait", "60")
+        #expect(await following.end().code == 66)
+    }
+
+    @Test func `a file that is not there, and a folder, are said to be that`() async throws {
+        let tool = try Tool()
+        let store = try await tool.store("a.db")
+        let seed = try await tool.run("seed", store, "--from", "/nope")
+        #expect(seed.code == 66 && seed.errors.contains("no database at /nope"), "\(seed)")
+        #expect(!seed.errors.contains("logsync init"), "\(seed)")
+        let script = try await tool.run("migrate", store, "--sql", tool.path("shared"))
+        #expect(script.code == 66 && script.errors.contains("is a directory"), "\(script)")
+    }
+
     @Test func `a reader of the output who has ended is said by the exit status`() async throws {
         let tool = try Tool()
         let store = try await tool.store("a.db")
@@ -161,9 +209,10 @@ import Testing
         let tool = try Tool()
         let store = try await tool.store("a.db")
         try "SELECT 1".write(toFile: tool.path("nothing.sql"), atomically: true, encoding: .utf8)
-        // One that follows the log has the store open, and does not listen for requests.
+        // One that was stopped has the store open, and does not hear requests.
         let keeper = try tool.start(["log", store, "--follow", "--json"])
         try await keeper.line { $0.contains("\"token\"") }
+        keeper.signal(SIGSTOP)
         for arguments in [
             ["migrate", store, "--sql", tool.path("nothing.sql")], ["move", store, "--container", tool.path("home")],
             ["rebuild", store, "--yes"],
@@ -171,7 +220,7 @@ import Testing
             let ended = try await tool.run(arguments + ["--wait", "0.2"])
             #expect(ended.code == 75, "\(ended)")
         }
-        keeper.signal(SIGTERM)
+        keeper.signal(SIGKILL)
         _ = await keeper.end()
         // One that watches it does.
         let daemon = try tool.start(["watch", store, "--json"])

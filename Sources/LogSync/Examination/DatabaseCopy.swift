@@ -4,9 +4,9 @@ import LogSyncModel
 /// A copy of a database, to try on it what is not to be done to the database.
 enum DatabaseCopy {
     /// Copies a database as SQLite sees it, with what is still in its write-ahead log.
-    /// - Throws: `invalidStore` where it is no database; `locked`; `noPermission`; `ioError`.
+    /// - Throws: `noStore` where there is no such file; `invalidStore` where it is no database; `locked`; `noPermission`; `ioError`.
     static func make(of file: String, at copy: String) throws {
-        let source = try StorePlace(file).path
+        let source = try place(of: file).path
         do {
             var configuration = GRDB.Configuration()
             configuration.readonly = true
@@ -34,6 +34,17 @@ enum DatabaseCopy {
             throw LogSyncError(
                 code,
                 "\(file) could not be read: \(error.message ?? error.resultCode.description); nothing was changed",
+                help: "Give the path of a SQLite database")
+        }
+    }
+
+    private static func place(of file: String) throws -> StorePlace {
+        do {
+            return try StorePlace(file)
+        } catch {
+            guard error.code == .noStore else { throw error }
+            throw LogSyncError(
+                .noStore, "there is no database at \(file); nothing was changed",
                 help: "Give the path of a SQLite database")
         }
     }

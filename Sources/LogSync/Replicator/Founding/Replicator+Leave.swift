@@ -72,6 +72,20 @@ extension Replicator {
         let founder = Founder(configuration: configuration, container: "", content: "")
         return try await founder.finishLeaving(store, dryRun: dryRun)
     }
+
+    /// Takes a store whose file is there no more off the list of stores: nothing can be read of it, and nothing is written
+    /// into its folder, where ``retire(_:dryRun:)`` on another store says that it has gone.
+    ///
+    /// - Parameter dryRun: whether only to say whether there is anything to do.
+    /// - Returns: the peers that it was, each with its content and folder; empty where a file is there, or the path is on no list.
+    /// - Throws: `noPermission` where it cannot be seen whether the file is there; `ioError` where the state directory cannot be
+    ///   read.
+    public static func forget(
+        _ store: String, dryRun: Bool = false, configuration: SyncConfiguration
+    ) async throws -> [ForgottenStore] {
+        let founder = Founder(configuration: configuration, container: "", content: "")
+        return try await founder.forget(store, dryRun: dryRun)
+    }
 }
 
 extension ReplicatedStore {
@@ -138,6 +152,30 @@ extension Founder {
             try stateDirectory.save(state)
         }
         return content
+    }
+
+    fileprivate func forget(_ store: String, dryRun: Bool) async throws -> [ForgottenStore] {
+        guard try isMissing(store) else { return [] }
+        let stateDirectory = StateDirectory(configuration.stateDirectory)
+        // What lies on a disk that is not mounted is there again with it, and then goes on as the peer that it was.
+        let states = try stateDirectory.all(at: StorePlace.absolute(store)).filter {
+            $0.hasLeft != true && $0.isCloning != true
+        }
+        for var state in states where !dryRun {
+            state.hasLeft = true
+            try stateDirectory.save(state)
+        }
+        return states.map { ForgottenStore(content: $0.content, container: $0.container, peer: $0.peer) }
+    }
+
+    private func isMissing(_ store: String) throws -> Bool {
+        do {
+            _ = try StorePlace(store)
+            return false
+        } catch {
+            guard error.code == .noStore else { throw error }
+            return true
+        }
     }
 
     func removeLeftovers(_ path: String, dryRun: Bool) async throws -> [String] {

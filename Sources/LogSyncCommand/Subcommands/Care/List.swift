@@ -1,5 +1,6 @@
 import ArgumentParser
 import LogSync
+import LogSyncModel
 import Logging
 
 /// Lists the stores of this user.
@@ -30,6 +31,13 @@ struct List: AsyncParsableCommand {
             for folder in Set(report.stores.filter { $0.state == .silent }.compactMap(\.container)).sorted() {
                 session.logger.warning(
                     "\(folder) does not answer: its mount hangs, or its disk is slow; look at the mount")
+            }
+            for store in report.stores where store.state == .missing {
+                session.logger.warning(
+                    """
+                    there is no store at \(store.store): bring the file back, or let `logsync leave \(store.store.asShellArgument)` \
+                    take it off this list
+                    """)
             }
             ChildCommand.sayDone()
             return .done

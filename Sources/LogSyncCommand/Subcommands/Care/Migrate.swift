@@ -75,6 +75,12 @@ struct Migrate: AsyncParsableCommand {
 
     private func script() throws -> String {
         guard let sql else { return "" }
+        var isDirectory: ObjCBool = false
+        if sql != "-", FileManager.default.fileExists(atPath: sql, isDirectory: &isDirectory), isDirectory.boolValue {
+            throw LogSyncError(
+                .noStore, "\(sql) is a directory, and no script; nothing was changed",
+                help: "Give the path of the script, or - to read it from stdin")
+        }
         do {
             let file =
                 sql == "-" ? FileHandle.standardInput : try FileHandle(forReadingFrom: URL(fileURLWithPath: sql))

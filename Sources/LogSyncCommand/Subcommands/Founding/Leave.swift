@@ -9,6 +9,7 @@ struct Leave: AsyncParsableCommand {
         discussion: """
             Publishes the last changes, removes everything logsync put into the database and no row of yours, and puts the
             journal mode back. What this peer has published stays for the others. A daemon that watches the store is asked to let go.
+            A store whose file was deleted is taken off the list of logsync list.
 
             EXAMPLE
               logsync leave music.db
@@ -37,15 +38,25 @@ struct Leave: AsyncParsableCommand {
         var leftovers: [String] = []
         /// A `leave` that was interrupted when the tables were gone was brought to its end: the store is on no list any more.
         var finished = false
+        /// The store's file was not there, and it was taken off the list.
+        var forgotten = false
 
         private enum CodingKeys: String, CodingKey {
-            case format, store, content, peer, dryRun, published, unpublished, leftovers, finished
+            case format, store, content, peer, dryRun, published, unpublished, leftovers, finished, forgotten
         }
     }
 
     func run() async throws {
         try await common.run { session in
             let configuration = session.configuration()
+            let forgotten = try await Replicator.forget(store, dryRun: dryRun, configuration: configuration)
+            if let last = forgotten.last {
+                let report = Report(
+                    store: store, content: last.content, peer: last.peer, dryRun: dryRun, published: false,
+                    forgotten: true)
+                try session.report(report) { lines(report, forgotten) }
+                return .done
+            }
             let leftovers = try await Replicator.removeLeftovers(store, dryRun: dryRun, configuration: configuration)
             let content = try await Replicator.finishLeaving(store, dryRun: dryRun, configuration: configuration)
             guard leftovers.isEmpty, content == nil else {
@@ -64,6 +75,16 @@ struct Leave: AsyncParsableCommand {
             try session.report(report) { lines(report) }
             return .done
         }
+    }
+
+    private func lines(_ report: Report, _ forgotten: [ForgottenStore]) -> [String] {
+        let contents = Set(forgotten.map { $0.content + ($0.container.map { " in \($0)" } ?? "") }).sorted()
+        return [
+            "There is no file at \(report.store), which was a store of \(contents.joined(separator: " and of ")); it "
+                + (dryRun ? "would be taken off logsync list; nothing was done." : "is off logsync list."),
+            "The others wait for it until one of them says that it has gone: logsync peers retire STORE "
+                + forgotten.map { $0.peer.id.description }.joined(separator: " or "),
+        ].map(Terminal.printable)
     }
 
     private func lines(_ report: Report) -> [String] {
