@@ -141,7 +141,7 @@ public actor Replicator {
         configuration.logger.warning(
             """
             rows of \(tables.joined(separator: ", ")) in \(path) were not captured: a program wrote them with triggers off. \
-            `logsync rescan \(path)` records them
+            `logsync rescan \(path.asShellArgument)` records them
             """)
     }
 
@@ -154,8 +154,9 @@ public actor Replicator {
             configuration.logger.warning(
                 """
                 \(column) in \(path) is new, and seems to hold integers of rows of \(reference.parent), which differ from peer \
-                to peer\(isHeld ? "; it is not replicated until that is decided" : ""). `logsync migrate \(path) --reference \(column)=\(reference.parent)` says that it does, and \
-                `--no-reference \(column)` that it does not
+                to peer\(isHeld ? "; it is not replicated until that is decided" : ""). `logsync migrate \(path.asShellArgument) --reference \
+                \("\(column)=\(reference.parent)".asShellArgument)` says that it does, and \
+                `--no-reference \(column.asShellArgument)` that it does not
                 """)
         }
     }
@@ -166,7 +167,7 @@ public actor Replicator {
             configuration.logger.warning(
                 """
                 \(key.table).\(key.column) in \(path) is new, and \(key.reason): a row that another peer inserts with the \
-                same gets another number here. `logsync migrate \(path) --identity \(key.table)=surrogate` says that it is a \
+                same gets another number here. `logsync migrate \(path.asShellArgument) --identity \("\(key.table)=surrogate".asShellArgument)` says that it is a \
                 number of rows; where it means the same everywhere, make the table anew WITHOUT ROWID
                 """)
         }

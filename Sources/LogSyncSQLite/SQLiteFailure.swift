@@ -17,7 +17,7 @@ package enum SQLiteFailure {
         case SQLITE_NOTADB, SQLITE_CORRUPT:
             return LogSyncError(
                 .invalidStore, "\(store) is not a sound SQLite database: \(message)",
-                help: "Check it with: sqlite3 '\(store)' 'PRAGMA integrity_check'")
+                help: "Check it with: sqlite3 \(store.asShellArgument) 'PRAGMA integrity_check'")
         case SQLITE_FULL:
             return LogSyncError(
                 .ioError, "the disk that holds \(store) is full; what had not been committed was undone",

@@ -33,7 +33,9 @@ extension FolderExamination {
                     findings.append(
                         Finding(
                             "held-too-large", .trouble, "a log file of \(name) comes to more than it should", at: path,
-                            why: why, help: "ask \(name) what it is; logsync peers accept-size STORE \(name) lets it in"
+                            why: why,
+                            help:
+                                "ask \(name) what it is; logsync peers accept-size STORE \(name.asShellArgument) lets it in"
                         ))
                 }
             } catch {
@@ -87,7 +89,7 @@ extension FolderExamination {
         let compact = "logsync compact removes it when its grace period is over"
         guard !retired.contains(peer) else { return "a snapshot has what it held: \(compact)" }
         return
-            "\(Self.way(waits))\(sync(peer)); where that is no more, logsync peers retire STORE \(names[peer].name): "
+            "\(Self.way(waits))\(sync(peer)); where that is no more, logsync peers retire STORE \(names[peer].name.asShellArgument): "
             + "a snapshot has what it held, and \(compact)"
     }
 

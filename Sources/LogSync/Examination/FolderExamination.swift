@@ -316,7 +316,9 @@ struct FolderExamination {
             Finding(
                 "silent-peer", .trouble, "\(name) has not been heard of since \(Timestamp(milliseconds: seen))",
                 at: place, why: "nothing that it has not imported can be removed from the folder",
-                help: "run logsync sync on its store, or logsync peers retire STORE \(name) where it is no more")
+                help:
+                    "run logsync sync on its store, or logsync peers retire STORE \(name.asShellArgument) where it is no more"
+            )
         ]
     }
 

@@ -64,7 +64,8 @@ extension StoreExamination {
                     why:
                         "the program dropped it, or its table, and made it again, here or where a snapshot comes from that was "
                         + "joined; what other machines had written there by then may be shown by them and not here",
-                    help: "logsync verify \(path) compares the rows with what the transactions say; with --refill it "
+                    help:
+                        "logsync verify \(path.asShellArgument) compares the rows with what the transactions say; with --refill it "
                         + "gives them what is missing, also what a column held before it was dropped"))
         }
         for column in health.otherColumns {

@@ -137,7 +137,9 @@ struct StoreExamination {
                 "permission-denied", .trouble, "the database cannot be written to", at: file,
                 why: "\(user) may not write it, and it is \(owner)'s: \(String(cString: strerror(number))); nothing is "
                     + "recorded, published or imported",
-                help: owner == user ? "chmod u+w '\(file)'" : "run logsync as \(owner), or sudo chown \(user) '\(file)'"
+                help: owner == user
+                    ? "chmod u+w \(file.asShellArgument)"
+                    : "run logsync as \(owner), or sudo chown \(user) \(file.asShellArgument)"
             )
         }
         return nil
@@ -221,8 +223,9 @@ struct StoreExamination {
                 at: "\(path): \(column)",
                 why: "it came with a migration, and no foreign key says what it refers to"
                     + (held.contains(column) ? "; it is not replicated until that is decided" : ""),
-                help: "logsync migrate STORE --reference \(column)=\(reference.parent) says that it does, "
-                    + "--no-reference \(column) that it does not")
+                help: "logsync migrate \(path.asShellArgument) --reference "
+                    + "\("\(column)=\(reference.parent)".asShellArgument) says that it does, --no-reference "
+                    + "\(column.asShellArgument) that it does not")
         }
     }
 
@@ -233,8 +236,9 @@ struct StoreExamination {
                 "undecided-key", .trouble,
                 "it seems to mean something, and is taken for a number that each machine gives by itself",
                 at: "\(path): \(key.table).\(key.column)", why: "it came with a migration, and \(key.reason)",
-                help: "logsync migrate STORE --identity \(key.table)=surrogate says that it is a number of rows; where "
-                    + "it means the same everywhere, make the table anew WITHOUT ROWID, on each machine "
+                help:
+                    "logsync migrate \(path.asShellArgument) --identity \(key.table.asShellArgument)=surrogate says that it is "
+                    + "a number of rows; where it means the same everywhere, make the table anew WITHOUT ROWID, on each machine "
                     + "(Documentation/migrations.md)")
         }
     }
@@ -320,7 +324,7 @@ struct StoreExamination {
                     "set-back", .trouble, "the daemon leaves this store alone until \(setBack.until)", at: path,
                     why: "it ended while it was working on it, \(setBack.ends) times in a row, last at \(setBack.last)",
                     help:
-                        "logsync verify \(path) may say which file it is; a daemon that is restarted tries again at once"
+                        "logsync verify \(path.asShellArgument) may say which file it is; a daemon that is restarted tries again at once"
                 ))
         }
         if let trouble = status.identity { findings.append(identity(trouble)) }
@@ -334,7 +338,9 @@ struct StoreExamination {
         return Finding(
             "identity-claimed", .trouble, "the folder says that this store is not the newest of its kind", at: path,
             why: trouble.detail,
-            help: "logsync peers accept-claim \(path) where that is so; else find out who writes the folder")
+            help:
+                "logsync peers accept-claim \(path.asShellArgument) where that is so; else find out who writes the folder"
+        )
     }
 
     private func missing(_ object: UnmadeObject) -> Finding {
@@ -374,8 +380,8 @@ struct StoreExamination {
                 + "until a peer that has all values takes a snapshot",
             help:
                 "update the program of \(peers); or run logsync snapshot on a store that has all values, or logsync peers "
-                + "retire STORE PEER where one is no more. Where the column is back, logsync verify \(path) --refill gives "
-                + "its values back")
+                + "retire \(path.asShellArgument) PEER where one is no more. Where the column is back, logsync verify "
+                + "\(path.asShellArgument) --refill gives its values back")
     }
 
     private func held(_ item: HeldItem) -> Finding {

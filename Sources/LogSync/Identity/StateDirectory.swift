@@ -81,7 +81,7 @@ struct StateDirectory: Equatable {
                 .noPermission,
                 "\(directory) may not be read, written and entered: \(String(cString: strerror(reason))); nothing was "
                     + "changed",
-                help: "chmod u+rwx '\(directory)'")
+                help: "chmod u+rwx \(directory.asShellArgument)")
         }
         return nil
     }
@@ -186,7 +186,7 @@ struct StateDirectory: Equatable {
         throw LogSyncError(
             .noPermission, "\(file) may not be read: \(String(cString: strerror(reason)))\(owner); nothing was changed",
             help:
-                "Run logsync as its owner, or give it to this user: sudo chown -R \(FileOwner.name(geteuid())) '\(path)'"
+                "Run logsync as its owner, or give it to this user: sudo chown -R \(FileOwner.name(geteuid())) \(path.asShellArgument)"
         )
     }
 

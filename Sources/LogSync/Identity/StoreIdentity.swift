@@ -90,7 +90,7 @@ final class StoreIdentity {
     private func departure(_ evidence: IdentityEvidence) -> String {
         guard evidence.folder?.hasLeft == true else { return "" }
         return
-            ", and it had gone from this folder (logsync move \(place.path) --container DIR takes it where the others are)"
+            ", and it had gone from this folder (logsync move \(place.path.asShellArgument) --container DIR takes it where the others are)"
     }
 
     /// What is said of a claim in the folder that is not believed.
@@ -102,7 +102,7 @@ final class StoreIdentity {
             kind: .claimed, time: state?.claim?.time ?? now,
             detail:
                 "the folder says again that \(said), and nothing on this machine says so: it goes on as it is. Where its "
-                + "database was restored, or its disk copied, logsync peers accept-claim \(place.path) has the folder believed"
+                + "database was restored, or its disk copied, logsync peers accept-claim \(place.path.asShellArgument) has the folder believed"
         )
     }
 

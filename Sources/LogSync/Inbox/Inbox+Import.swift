@@ -124,7 +124,7 @@ extension Inbox {
         guard try store.recordGone(gone) != nil else {
             throw LogSyncError(
                 .invalidStore, "a row of \(gone.table) is not where its clock record says; nothing was imported",
-                help: "Run logsync rescan on \(owner.place.path)")
+                help: "Run logsync rescan \(owner.place.path.asShellArgument)")
         }
         try owner.identity.noteRecorded()
         let what = "a row of \(gone.table) was deleted behind the triggers' back; its deletion was recorded"

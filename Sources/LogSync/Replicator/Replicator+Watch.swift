@@ -251,7 +251,8 @@ extension Replicator {
             \(path) was replaced while a program wrote it, and holds something else than was recorded: \
             \(tables.joined(separator: ", ")); all of that is kept, and no other peer has it
             """,
-            help: "Look whether it is right; `logsync rescan \(path)` records it", subject: .store(path))
+            help: "Look whether it is right; `logsync rescan \(path.asShellArgument)` records it", subject: .store(path)
+        )
         configuration.logger.error("\(error)")
         hub.send(.error(store: path, error: error))
     }

@@ -72,7 +72,7 @@ package struct ContentFolder: Sendable {
                     content == container
                     ? "is the folder of a content itself" : "lies in \(content), the folder of a content"
                 return "\(container) \(what), not the shared folder around it: give "
-                    + "--container \(around.isEmpty ? "." : around) --content \(content.lastComponent)"
+                    + "--container \((around.isEmpty ? "." : around).asShellArgument) --content \(content.lastComponent.asShellArgument)"
             }
             guard !around.isEmpty else { return nil }
             content = around

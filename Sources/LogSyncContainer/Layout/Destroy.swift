@@ -87,7 +87,7 @@ extension ContentFolder {
         }
         throw LogSyncError(
             .containerUnavailable, "\(path) is no content folder; nothing was removed",
-            help: "logsync doctor \(container) lists the contents of a container")
+            help: "logsync doctor \(container.asShellArgument) lists the contents of a container")
     }
 
     private func existingEntries(_ directory: String) throws(FileSystemError) -> [DirectoryEntry] {

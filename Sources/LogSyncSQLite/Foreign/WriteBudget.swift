@@ -139,7 +139,8 @@ extension Connection {
             return LogSyncError(
                 .invalidStore,
                 "what \(trigger) does for one row does not come to an end (in: \(sql.prefix(80))); nothing was written",
-                help: "Look at the triggers (sqlite3 '\(path)' .schema), and drop the one that has no end.")
+                help:
+                    "Look at the triggers (sqlite3 \(path.asShellArgument) .schema), and drop the one that has no end.")
         }
         guard sqlite3_extended_errcode(handle) == Self.unsoundTable, budget.failedTrigger != nil else { return nil }
         return LogSyncError(

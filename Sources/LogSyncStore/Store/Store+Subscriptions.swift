@@ -26,7 +26,7 @@ extension Store {
                             + (former.isOfProgram ? "a program listens to" : "logsync watch serves")
                             + "; nothing was changed",
                         help:
-                            "Choose another name, or remove it first: logsync subscribe \(path) --remove \(wanted.name)"
+                            "Choose another name, or remove it first: logsync subscribe \(path.asShellArgument) --remove \(wanted.name.asShellArgument)"
                     )
                 }
                 if former.saysTheSame(as: wanted) { return try subscriptions.count(of: wanted.name) }

@@ -48,7 +48,7 @@ extension Replicator {
             guard !target.folders.isEmpty else {
                 throw LogSyncError(
                     .containerUnavailable, "no content folder is at \(path); nothing was verified",
-                    help: "logsync doctor \(path) says what is there")
+                    help: "logsync doctor \(path.asShellArgument) says what is there")
             }
             return report
         }

@@ -38,7 +38,7 @@ extension Replicator {
         guard isThere else {
             throw LogSyncError(
                 .usage, "\(path) has no subscription \(name.debugDescription); nothing was changed",
-                help: "logsync subscribe \(path) --list names them")
+                help: "logsync subscribe \(path.asShellArgument) --list names them")
         }
     }
 

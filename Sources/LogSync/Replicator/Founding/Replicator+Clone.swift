@@ -111,7 +111,8 @@ extension Founder {
         }
         throw LogSyncError(
             .containerUnavailable, "\(folder.path) has nothing to make a store of; nothing was done",
-            help: "Wait for the sync engine to deliver it; logsync doctor \(folder.path) says what is there",
+            help:
+                "Wait for the sync engine to deliver it; logsync doctor \(folder.path.asShellArgument) says what is there",
             subject: .container(folder.path))
     }
 

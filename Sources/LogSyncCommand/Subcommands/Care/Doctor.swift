@@ -1,5 +1,6 @@
 import ArgumentParser
 import LogSync
+import LogSyncModel
 
 /// Explains what is wrong and what to run.
 struct Doctor: AsyncParsableCommand {
@@ -57,8 +58,8 @@ struct Doctor: AsyncParsableCommand {
     private func line(_ repair: DoctorReport.Repair) -> String {
         let deed =
             switch repair.action {
-            case .rescan: "logsync rescan \(repair.place)"
-            case .sync: "logsync sync \(repair.place)"
+            case .rescan: "logsync rescan \(repair.place.asShellArgument)"
+            case .sync: "logsync sync \(repair.place.asShellArgument)"
             case .remove: "delete \(repair.place)"
             }
         return "\(dryRun ? "would repair" : "repair"): \(deed) (\(repair.findings.joined(separator: ", ")))"

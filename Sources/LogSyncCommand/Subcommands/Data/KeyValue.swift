@@ -160,7 +160,9 @@ struct KeyValueGet: AsyncParsableCommand {
             guard let value else {
                 throw LogSyncError(
                     .noKey, "\(store.path) has no key \(key.debugDescription)",
-                    help: "logsync kv list \(file) lists them; --default VALUE prints another value instead")
+                    help:
+                        "logsync kv list \(file.asShellArgument) lists them; --default VALUE prints another value instead"
+                )
             }
             let answer = KeyValueAnswer(store: store.path, key: key, value: JSONValue(Value(value)))
             if !session.isJSON, case .text(let bytes) = Value(value), isatty(STDOUT_FILENO) == 0 {
@@ -249,7 +251,7 @@ struct KeyValueDelete: AsyncParsableCommand {
             guard isThere else {
                 throw LogSyncError(
                     .noKey, "\(store.path) has no key \(key.debugDescription)",
-                    help: "logsync kv list \(file) lists them")
+                    help: "logsync kv list \(file.asShellArgument) lists them")
             }
             if dryRun { await store.close() } else { try await store.publish(session) }
             try session.report(KeyValueAnswer(store: store.path, key: key, value: nil, dryRun: dryRun)) {
