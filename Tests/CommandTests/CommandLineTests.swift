@@ -210,7 +210,12 @@ import Testing
         #expect(try !FileManager.default.contentsOfDirectory(atPath: usual).isEmpty)
         for (variable, folder) in [("XDG_STATE_HOME", "state/logsync"), ("STATE_DIRECTORY", "state")] {
             try? FileManager.default.removeItem(atPath: tool.path("state"))
-            _ = try await tool.run("sync", "a.db", environment: [variable: tool.path("state")])
+            // A store that is there names the one in which it was made.
+            let name = folder.replacingOccurrences(of: "/", with: "-")
+            let made = try await tool.run(
+                "init", try await tool.database(name + ".db"), "--container", tool.path("shared"), "--content", name,
+                environment: [variable: tool.path("state")])
+            #expect(made.code == 0, "\(made)")
             #expect(try !FileManager.default.contentsOfDirectory(atPath: tool.path(folder)).isEmpty)
         }
     }

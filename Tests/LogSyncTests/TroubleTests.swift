@@ -306,8 +306,12 @@ struct TroubleTests {
             homeless.configuration.stateDirectory = world.root + "/file/state"
             try a.insert("two")
             let stateless = homeless
+            // Where the one that the store names is there, no other is needed.
+            let (named, away) = (a.configuration.stateDirectory, world.root + "/away")
+            try FileManager.default.moveItem(atPath: named, toPath: away)
             let error = await #expect(throws: LogSyncError.self) { try await stateless.sync() }
             #expect(error?.code == .cannotCreate && error?.help?.contains("XDG_STATE_HOME") == true)
+            try FileManager.default.moveItem(atPath: away, toPath: named)
             try await expectRecovery()
         default: try await identityTrouble(trouble)
         }

@@ -153,7 +153,7 @@ extension Replicator {
                     announceHolder(error, &state)
                 } else if storeReturn?.isWaiting ?? false {
                     announceReturn(error, &state)
-                } else if directory == stateDirectory, directory.isRemoved(since: inodes),
+                } else if seenToken != nil, directory == stateDirectory, directory.isRemoved(since: inodes),
                     (try? directory.create()) != nil
                 {
                     configuration.logger.notice(
