@@ -25,7 +25,7 @@ struct LateRenameTests {
                     """, column: "w"),
             Releases(
                 first: "ALTER TABLE t RENAME v TO w; ALTER TABLE t RENAME w TO x;",
-                second: "ALTER TABLE t DROP n; ALTER TABLE t ADD y TEXT", column: "x"),
+                second: "ALTER TABLE t DROP n; ALTER TABLE t ADD y INTEGER", column: "x"),
         ]
 
         /// One peer never has the column's first name.

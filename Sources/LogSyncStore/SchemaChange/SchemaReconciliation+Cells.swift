@@ -49,7 +49,8 @@ extension SchemaReconciliation {
                 try clock.update(record, at: position, formerUniques: table.findsByKeyDigest ? [] : record.uniques)
             }
             if let present, !decided.isEmpty,
-                try takeUp(decided, holdingOthers: others, in: &record, present, reader, &emptied)
+                try takeUp(
+                    decided, new: changes.foundNew, holdingOthers: others, in: &record, present, reader, &emptied)
             {
                 try clock.update(record, at: position, formerUniques: table.findsByKeyDigest ? [] : record.uniques)
             }
@@ -115,11 +116,13 @@ extension SchemaReconciliation {
     ///
     /// - Parameters:
     ///   - decided: by column id, ascending.
+    ///   - foundNew: those of them that are new.
     ///   - others: those in which rows hold what is another column's, unless a program has written it.
     ///   - emptied: those of which a row holds nothing where something was known, takes up this one.
     /// - Returns: whether the record has changed.
     private func takeUp(
-        _ decided: [Int], holdingOthers others: Set<Int>, in record: inout ClockRecord, _ present: TableReader.Row,
+        _ decided: [Int], new foundNew: Set<Int>, holdingOthers others: Set<Int>, in record: inout ClockRecord,
+        _ present: TableReader.Row,
         _ reader: TableReader, _ emptied: inout Set<Int>
     ) throws -> Bool {
         let table = reader.table
@@ -134,9 +137,8 @@ extension SchemaReconciliation {
             let (name, value) = (table.columns[position].name, present.values[position])
             let digest = UInt32(truncatingIfNeeded: present.digests[position])
             // Of a new column nothing was recorded when it was left alone.
-            let isNew = !table.columnNames[..<id].contains { $0.folded == name.folded }
             let held =
-                try isNew
+                try foundNew.contains(id)
                 ? UndecidedCells(table, in: store).first(of: table.columns[position].local, in: identity)
                 : HeldValues(of: table, on: connection).digest(of: name, in: identity)
             let key = record.state.cellsByName.keys.first { $0.folded == name.folded }

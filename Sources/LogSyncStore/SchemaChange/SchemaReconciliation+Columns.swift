@@ -15,6 +15,8 @@ struct ColumnChanges {
     var heldReferences: [HeldReferences.Column] = []
     /// Of which it has been decided what they are (``UndecidedColumns``).
     var decided: [Int] = []
+    /// Those of them that are new, and none that was here.
+    var foundNew: Set<Int> = []
     /// Those of them that were here under first names of their own (``LateRenames``).
     var renamedLate: [RenamedColumn] = []
     /// Those of the added ones of which another peer has said that they are columns which went: they were only renamed.

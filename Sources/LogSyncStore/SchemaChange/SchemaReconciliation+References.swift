@@ -10,6 +10,7 @@ extension ColumnChanges {
         for path in [\ColumnChanges.added, \.decided, \.released] {
             self[keyPath: path] = self[keyPath: path].map { $0 > id ? $0 - 1 : $0 }
         }
+        foundNew = Set(foundNew.map { $0 > id ? $0 - 1 : $0 })
     }
 }
 

@@ -235,7 +235,7 @@ struct RowRecorder {
                 try isNew.contains(column.id) && recording.isFilledByMigration(row.touched)
                 && !isWrittenSinceHeld(column, at: index, of: row)
             let own = try isFilled ? recording.edit(of: row, isChanged: isChanged, behind: index, after: known) : nil
-            if isFilled && !isWritten && own == nil { recorder.fills.note(row[index], of: column.id, in: table) }
+            if isFilled && own == nil { recorder.fills.note(row[index], of: column.id, in: table) }
             let isBegun =
                 try isDefault(row[index], index)
                 && !(isNew.contains(column.id) && recording.isSetBack(row.key, row.touched, in: index))

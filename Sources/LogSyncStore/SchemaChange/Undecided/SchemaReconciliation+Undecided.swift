@@ -139,7 +139,9 @@ extension SchemaReconciliation {
             }
             for (column, place) in found {
                 let name = areRenamed ? column.place : column.named
-                changes.decided.append(try add(place.element, called: name, at: place.offset, to: table))
+                let id = try add(place.element, called: name, at: place.offset, to: table)
+                changes.decided.append(id)
+                if name == nil { changes.foundNew.insert(id) }
             }
         }
         return (left, left.count)
