@@ -45,6 +45,30 @@ struct MigratedValuesTests {
         }
     }
 
+    @Test(
+        "are those that they were where an integer key goes and a column gets another type",
+        arguments: ["id INTEGER PRIMARY KEY AUTOINCREMENT, ", "id INTEGER PRIMARY KEY, "], ["REAL", "TEXT"])
+    func keyGone(key: String, type: String) async throws {
+        let b = try await peers(
+            """
+            CREATE TABLE t(\(key)ref TEXT NOT NULL, at INTEGER NOT NULL, n INTEGER);
+            INSERT INTO t(ref, at, n) VALUES('r1', 1700000001, 4), ('r2', 1700000002, 5), ('r3', 1700000003, 3)
+            """)
+        let rebuild = """
+            CREATE TABLE t_new(ref TEXT NOT NULL, at \(type) NOT NULL, n INTEGER);
+            INSERT INTO t_new SELECT ref, at, n FROM t; DROP TABLE t; ALTER TABLE t_new RENAME TO t
+            """
+        try migrate(b, rebuild)
+        try a.execute("UPDATE t SET n = 1000 WHERE ref = 'r1'; DELETE FROM t WHERE ref = 'r2'")
+        try await b.sync()
+        try await settle(a, b)
+        try migrate(a, rebuild)
+        try await settle(a, b)
+        try await expectSame(
+            a, b, query: "SELECT ref || ' ' || CAST(at AS INTEGER) || ' ' || n FROM t ORDER BY ref",
+            ["r1 1700000001 1000", "r3 1700000003 3"])
+    }
+
     // MARK: New columns
 
     private static let items = "CREATE TABLE item(k TEXT PRIMARY KEY, note TEXT);"

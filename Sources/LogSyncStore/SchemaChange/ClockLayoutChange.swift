@@ -9,6 +9,8 @@ struct ClockLayoutChange {
     let table: TrackedTable
     /// How records were found until now, where the key was another.
     var former: FormerKey?
+    /// Columns, by id, that make something else of their values than before.
+    var retyped: Set<Int> = []
 
     private var connection: Connection { store.connection }
     private var old: String { "logsync_old_clock" }
@@ -257,6 +259,8 @@ struct ClockLayoutChange {
             table.columns[$0].reference == nil && !referring.contains(table.columns[$0].local.folded)
         }
         let contents = [(unique[0], true), (others, false), (plain, false)]
+        // Of these the digests are other ones than what was recorded.
+        let untouched = others.filter { !retyped.contains(table.columns[$0].id) }
         for (columns, isUnique) in contents + unique.dropFirst().map({ ($0, true) }) where !columns.isEmpty {
             for (index, record) in match.pairs(left, records, by: columns, isUnique: isUnique) {
                 left[index] = nil
@@ -264,7 +268,14 @@ struct ClockLayoutChange {
                 found.append((index, record))
             }
         }
-        return others.isEmpty ? found : found + match.alike(left, records, by: others)
+        if untouched.count < others.count, !untouched.isEmpty {
+            for (index, record) in match.pairs(left, records, by: untouched, isUnique: false) {
+                left[index] = nil
+                records[record] = nil
+                found.append((index, record))
+            }
+        }
+        return untouched.isEmpty ? found : found + match.alike(left, records, by: untouched)
     }
 
     /// The record of a row whose key is what it was, with the identity that this spells.

@@ -66,7 +66,8 @@ struct SchemaReconciliation {
         for table in store.catalog.tables where !findings.newTables.contains(table.id) {
             let isCaptured = try Capture.isInstalled(table, on: connection)
             var areOthers = false
-            let layout = ClockLayoutChange(store: store, table: table, former: keys[table.id])
+            let layout = ClockLayoutChange(
+                store: store, table: table, former: keys[table.id], retyped: findings.retypedColumns[table.id] ?? [])
             if let areNow = try layout.applyIfNeeded() {
                 areOthers = areNow
                 findings.orphanScans.insert(table.id)
