@@ -30,6 +30,9 @@ package struct FolderPlace: Sendable {
         return UInt64(status.st_dev) != device || UInt64(status.st_ino) != inode
     }
 
+    /// Whether both paths led to one directory, over links and mounts.
+    package func isSame(as other: FolderPlace) -> Bool { device == other.device && inode == other.inode }
+
     /// Ends the hints of a watch once the path has been left.
     package func watch(every interval: Duration, _ sink: HintSink) -> Task<Void, Never> {
         Task.detached {

@@ -26,6 +26,8 @@ struct CatalogCache {
     var absentNames: [String: String]?
     /// The columns of which deleted rows' values are kept, by table id.
     var tombstones: [Int64: [Int]] = [:]
+    /// Why some tables cannot be written here, as sentences without their ends.
+    var unwritable: [(table: String, reason: String)]?
     /// What rows are called by peers that have migrated, by table id.
     var otherKeys: [Int64: [Value: RowIdentity]] = [:]
 }

@@ -22,7 +22,7 @@ struct SchemaReconciliation {
         for table in store.catalog.tables { try UniqueDigests(table: table, store: store).restore() }
         store.hasDropped = nil
         let heldValues = try RenumberedHeldValues(store)
-        for table in store.catalog.tables { try UndecidedCells(table, in: store).forgetDecided() }
+        try UndecidedCells.forgetDecided(in: store)
         let copies = try UnfinishedRebuild(store: store).copies()
         if try returnNames() { try store.reloadCatalog() }
         try hideRowsOfDroppedTables(noting: &findings.gone)

@@ -25,11 +25,14 @@ extension Store {
     /// has brought what `init` refuses.
     package func unwritableTables() throws -> [(table: String, reason: String)] {
         try database.read { store in
+            if let known = store.cached.unwritable { return known }
             let registering = TableRegistration(
                 connection: store.connection, plan: InitializePlan(content: "", container: "", peerName: ""))
-            return try store.catalog.programTables.compactMap { table in
+            let found = try store.catalog.programTables.compactMap { table in
                 try registering.obstacle(table.schema).map { (table.schema.name, $0) }
             }
+            store.cached.unwritable = found
+            return found
         }
     }
 

@@ -1,4 +1,3 @@
-import Glibc
 import LogSyncContainer
 import LogSyncModel
 import LogSyncStore
@@ -77,19 +76,6 @@ extension Replicator {
     }
 }
 
-/// Which directory a path leads to, over links and mounts.
-private struct FolderPlace: Equatable {
-    private var device: UInt64
-    private var inode: UInt64
-
-    /// nil where none is there.
-    init?(_ path: String) {
-        var status = stat()
-        guard stat(path, &status) == 0 else { return nil }
-        (device, inode) = (UInt64(status.st_dev), UInt64(status.st_ino))
-    }
-}
-
 extension ReplicatedStore {
     /// What the folder that is left holds; nil where it cannot be read.
     fileprivate func formerScan() throws -> ContainerScan? {
@@ -116,7 +102,7 @@ extension ReplicatedStore {
     fileprivate func isIn(_ target: ContentFolder) throws -> Bool {
         guard content.name == target.name, let here = FolderPlace(content.path), let there = FolderPlace(target.path)
         else { return false }
-        return here == there
+        return here.isSame(as: there)
     }
 
     /// - Parameter there: what the folder that the store goes to holds. A peer that has said something there takes part in it

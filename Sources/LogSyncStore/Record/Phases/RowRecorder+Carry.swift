@@ -49,11 +49,12 @@ extension RowRecorder {
     /// - Returns: by position, in Unix milliseconds; 0 for what no program has edited.
     private func movedValues(of row: Row) throws -> [Int: Int64] {
         guard isOfMigration(row) else { return [:] }
+        let keys = Set(table.key.map(\.index))
         var times: [Int: Int64] = [:]
-        for position in table.columns.indices where try !isDefault(row[position], position) {
+        for position in table.columns.indices where try !keys.contains(position) && !isDefault(row[position], position)
+        {
             times[position] = try recorder.moved.time(of: row, in: position, of: table)
         }
-        for key in table.key { times[key.index] = nil }
         return times
     }
 

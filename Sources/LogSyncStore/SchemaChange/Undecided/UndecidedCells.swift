@@ -44,17 +44,18 @@ struct UndecidedCells {
     }
 
     /// Forgets what rows held first in columns of which it was known at the last look what they are.
-    func forgetDecided() throws {
+    static func forgetDecided(in store: OpenStore) throws {
+        let connection = store.connection
         guard try TableSchema.read("logsync_undecided", on: connection) != nil else { return }
-        let names = try UndecidedColumns(connection).of(table.id).map { Value.text(Self.firstPrefix + $0.name.folded) }
-        let statement = try Statement(
-            """
-            DELETE FROM logsync_undecided WHERE table_id = ? AND substr(column, 1, 1) = ?
-            AND column NOT IN (\(SQL.placeholders(names.count)))
-            """, on: connection)
-        let values = [.integer(table.id), .text(Self.firstPrefix)] + names
-        for (index, value) in values.enumerated() { statement.bind(value, at: index + 1) }
-        try statement.run()
+        let undecided = try UndecidedColumns(connection).all()
+        let held = try connection.rows(
+            "SELECT DISTINCT table_id, column FROM logsync_undecided WHERE substr(column, 1, 1) = ?", .text(firstPrefix)
+        )
+        for row in held {
+            let isOpen = undecided[row[0].asInteger]?.contains { firstPrefix + $0.name.folded == String(text: row[1]) }
+            guard isOpen != true else { continue }
+            try connection.run("DELETE FROM logsync_undecided WHERE table_id = ? AND column = ?", row[0], row[1])
+        }
     }
 
     /// Where a record is, which is not laid out anew yet where the key has become another.
