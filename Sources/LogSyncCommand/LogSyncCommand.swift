@@ -39,6 +39,7 @@ struct LogSyncCommand: AsyncParsableCommand {
     private static func run(_ arguments: [String]) async -> ExitCode {
         let isJSON = arguments.prefix { $0 != "--" }.contains("--json")
         do {
+            try Descriptors.checkLimit()
             guard Arguments.areText else {
                 throw LogSyncError(
                     .usage, "an argument is no UTF-8; nothing was done",

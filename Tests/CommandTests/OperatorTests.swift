@@ -59,6 +59,12 @@ import Testing
         #expect(none.code == 74 && none.errors.contains("may open 24 files"), "\(none)")
     }
 
+    @Test(arguments: [4, 5, 6]) func `a process that may open next to no files says so`(count: Int) async throws {
+        let tool = try Tool()
+        let ended = await (try shell(tool, "ulimit -n \(count); exec logsync status")).end()
+        #expect(ended.code == 74 && ended.errors.contains("may open \(count) files"), "\(ended)")
+    }
+
     @Test func `a packaged database for whose copy there is no room is not at fault`() async throws {
         let tool = try Tool()
         let store = try await tool.store("a.db")

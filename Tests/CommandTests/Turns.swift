@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// Lets only as many tests run at a time as the machine has cores for.
+/// Lets only twice as many tests run at a time as the machine has cores: half of their time they wait for daemons.
 ///
 /// Each test starts processes and waits for them, which the test runner takes for idleness: without this all of them would
 /// run at once, and on a busy machine none would be done within its limit.
@@ -32,7 +32,7 @@ extension Trait where Self == Turn {
 private actor Turns {
     static let shared = Turns()
 
-    private var free = max(2, ProcessInfo.processInfo.activeProcessorCount)
+    private var free = max(2, 2 * ProcessInfo.processInfo.activeProcessorCount)
     private var waiting: [CheckedContinuation<Void, Never>] = []
 
     func take() async {

@@ -48,7 +48,7 @@ final class ReadyEar: Sendable {
     }
 }
 
-@Suite("Restoring a store while it is watched", .serialized)
+@Suite("Restoring a store while it is watched")
 struct RestoreTests {
     let world: World
     let a: Machine

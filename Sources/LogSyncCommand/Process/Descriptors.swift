@@ -53,6 +53,18 @@ enum Descriptors {
             help: "Raise LimitNOFILE= of the unit, or `ulimit -Hn`, or watch it by another daemon")
     }
 
+    /// So many files the smallest command has open; the system's libraries end a process that cannot open theirs.
+    private static let least = 12
+
+    /// - Throws: `ioError` where this process may not even open what any command needs.
+    static func checkLimit() throws {
+        guard count < least else { return }
+        throw LogSyncError(
+            .ioError,
+            "this process may open \(count.counted("file")) (RLIMIT_NOFILE), which is enough for no command; nothing was done",
+            help: "Raise `ulimit -Hn`, or LimitNOFILE= of the unit")
+    }
+
     /// The present limit.
     static var count: Int { limit().map { Int(clamping: $0.rlim_cur) } ?? Int.max }
 

@@ -2,7 +2,7 @@ import ArgumentParser
 import LogSync
 
 /// Records and publishes, once.
-struct Export: AsyncParsableCommand {
+struct Export: StepCommand {
     static let configuration = CommandConfiguration(
         abstract: "Record and publish local changes, once; import nothing.",
         discussion: """
@@ -10,9 +10,12 @@ struct Export: AsyncParsableCommand {
               logsync export music.db
             """)
 
-    @OptionGroup var options: StepOptions
+    @Argument(help: "The stores.", completion: .file())
+    var stores: [String]
+
+    @OptionGroup var common: CommonOptions
 
     func run() async throws {
-        try await options.run("Publishing") { try await $0.export() }
+        try await run("Publishing") { try await $0.export() }
     }
 }

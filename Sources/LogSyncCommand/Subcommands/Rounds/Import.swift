@@ -2,7 +2,7 @@ import ArgumentParser
 import LogSync
 
 /// Imports, once.
-struct Import: AsyncParsableCommand {
+struct Import: StepCommand {
     static let configuration = CommandConfiguration(
         abstract: "Import all that has arrived, once; publish nothing.",
         discussion: """
@@ -12,9 +12,12 @@ struct Import: AsyncParsableCommand {
               logsync import music.db --json
             """)
 
-    @OptionGroup var options: StepOptions
+    @Argument(help: "The stores.", completion: .file())
+    var stores: [String]
+
+    @OptionGroup var common: CommonOptions
 
     func run() async throws {
-        try await options.run("Importing") { try await $0.import() }
+        try await run("Importing") { try await $0.import() }
     }
 }

@@ -2,7 +2,7 @@ import ArgumentParser
 import LogSync
 
 /// Records, publishes and imports, once.
-struct Sync: AsyncParsableCommand {
+struct Sync: StepCommand {
     static let configuration = CommandConfiguration(
         abstract: "Record and publish local changes, then import all that has arrived, once.",
         discussion: """
@@ -13,9 +13,12 @@ struct Sync: AsyncParsableCommand {
               logsync sync music.db notes.db
             """)
 
-    @OptionGroup var options: StepOptions
+    @Argument(help: "The stores.", completion: .file())
+    var stores: [String]
+
+    @OptionGroup var common: CommonOptions
 
     func run() async throws {
-        try await options.run("Syncing") { try await $0.sync() }
+        try await run("Syncing") { try await $0.sync() }
     }
 }
