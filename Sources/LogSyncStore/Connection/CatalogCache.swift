@@ -28,6 +28,12 @@ struct CatalogCache {
     var tombstones: [Int64: [Int]] = [:]
     /// Why some tables cannot be written here, as sentences without their ends.
     var unwritable: [(table: String, reason: String)]?
+    /// By which columns peers have named rows, by the lower-case name of the column that names them (``NamingColumns``).
+    var namingColumns: [String: [String]]?
+    /// The same columns by the lower-case name of the table whose they are.
+    var otherNames: [String: [String]]?
+    /// What rows hold in columns by which peers have named them, where no index finds it, by table, column and what is asked for.
+    var namedRows: [String: [Value: Value]] = [:]
     /// What rows are called by peers that have migrated, by table id.
     var otherKeys: [Int64: [Value: RowIdentity]] = [:]
 }

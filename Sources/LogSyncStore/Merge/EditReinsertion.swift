@@ -63,8 +63,11 @@ struct EditReinsertion {
 }
 
 extension RowState {
-    /// Whether a version or an addition of this peer is among the cells.
+    /// Whether a version or an addition that a program of this peer has written is among the cells; what a migration has put
+    /// there has no time of its own, and is nobody's edit.
     func hasEdits(of peer: Int64) -> Bool {
-        state.cellsByName.values.contains { cell in cell.stamps.contains { $0.peer == peer } }
+        state.cellsByName.values.contains { cell in
+            cell.stamps.contains { $0.peer == peer && $0.time.milliseconds != 0 }
+        }
     }
 }

@@ -56,10 +56,13 @@ struct IncomingRow {
     }
 
     /// Whether it says other rows in another way than this store's columns do: what the table shows does not say it.
-    var hasOtherReferences: Bool {
+    func hasOtherReferences(_ shownRows: ShownRows) throws -> Bool {
         guard let table else { return false }
-        return zip(group.columns, target.positions).contains { column, position in
-            position.map { table.isSaidOtherwise(column.values[index], at: $0) } ?? false
+        return try zip(group.columns, target.positions).contains { column, position in
+            try position.map {
+                let value = column.values[index]
+                return try table.isSaidOtherwise(value, at: $0) || shownRows.meant(value, at: $0, in: table) != value
+            } ?? false
         }
             || table.key.contains { key in
                 keyPart(at: key.index, in: table).map { table.isSaidOtherwise($0.value, at: key.index) } ?? false

@@ -113,7 +113,7 @@ struct RowMerge {
         var full = former ?? RowState(table: row.tableName, identity: identity, integer: row.integer)
         try operate(on: &full)
         store.countFull(1, full)
-        if let table { OtherKeys(of: table, in: store)?.note(full.state, of: identity) }
+        if let table { try OtherKeys(of: table, in: store)?.note(full.state, of: identity) }
         guard let table, try !full.isAlive || !isLeft(whereabouts, full) else {
             notes.note(row.tableName, row.group.kind)
             if full.isAlive || full.hasCells { try hide(full, .unknownTable) }
@@ -270,7 +270,7 @@ struct RowMerge {
 
     /// Inserts a row of which nothing is here. Its record is its base where every column has a value of this insert.
     private func insertNew(_ table: TrackedTable) throws {
-        guard row.target.isComplete, row.target.hasParents(in: store.catalog), !row.hasOtherReferences,
+        guard row.target.isComplete, row.target.hasParents(in: store.catalog), try !row.hasOtherReferences(shownRows),
             row.group.columns.allSatisfy({ $0.times.isEmpty && $0.operation == .set }),
             try !shownRows.isPromisedNoOwnInteger(identity, in: table)
         else { return try change(.nowhere, table) }
@@ -334,7 +334,7 @@ struct RowMerge {
             return try deleteDirectly(table, record, at: position)
         case .update:
             guard row.target.isKnown, row.target.hasNoKey, row.target.hasParents(in: store.catalog),
-                !record.isReplaced, !record.breaksCheck, !row.hasOtherReferences,
+                !record.isReplaced, !record.breaksCheck, try !row.hasOtherReferences(shownRows),
                 !row.changesNames(store.referenceRules, of: table),
                 row.group.columns.allSatisfy({ $0.operation == .set && $0.times.isEmpty })
             else { return false }

@@ -77,6 +77,7 @@ final class TransactionMerge {
         self.early = early
         self.notes = notes
         shownRows = ShownRows(store)
+        store.cached.namedRows = [:]
         dangling = DanglingReferences(store)
         guard case .seen(let dependencies) = try store.peers.dependencies(of: header, on: store.connection) else {
             throw LogSyncError(.malformedLog, "transaction \(header.dot) depends on others that are not here")
@@ -97,6 +98,8 @@ final class TransactionMerge {
         blobs = incoming.blobs
         try incoming.forEachGroup { try applyGroup($0) }
         try batches.flush()
+        if counts[SettingTable.name] != nil { store.forgetNamingColumns() }
+        store.cached.namedRows = [:]
         try applyDeferredRows()
         try advanceVector(to: incoming.chain)
         try reinsertEditedRows()
@@ -139,6 +142,7 @@ final class TransactionMerge {
             let row = IncomingRow(group, index, target, stamp)
             if !isMerged(row) { try apply(row, mayDefer: true) }
         }
+        if group.table == SettingTable.name { store.forgetNamingColumns() }
     }
 
     private func isMerged(_ row: IncomingRow) -> Bool {

@@ -7,6 +7,9 @@ final class NamedRows {
     /// By column and table id, and by digest.
     private var keys: [Int: [Int64: [UInt32: Value]]] = [:]
 
+    /// By column and table id, and by present key.
+    private var formerKeys: [Int: [Int64: [Value: UInt32]]] = [:]
+
     init(_ store: OpenStore) {
         self.store = store
     }
@@ -22,5 +25,25 @@ final class NamedRows {
         }
         keys[column.id, default: [:]][table.id] = read
         return read[digest]
+    }
+
+    /// The digests of the keys by which a column named rows, by the keys by which it names them now; nil where these are gone.
+    ///
+    /// - Parameter name: the column of the parents that had those, by its name in logs.
+    func keys(
+        _ name: String, in column: TrackedTable.Column, of table: TrackedTable
+    ) throws -> [Value: UInt32]? {
+        if let known = formerKeys[column.id]?[table.id] { return known }
+        let named = store.catalog.namedKey(column, in: table)
+        guard let parent = store.catalog.numbered(column.reference) ?? named?.parent,
+            let former = parent.columns.firstIndex(where: { $0.name.folded == name.folded })
+        else { return nil }
+        var read: [Value: UInt32] = [:]
+        try TableReader(table: parent, store: store).forEachRow { rowid, values in
+            let key = column.reference == nil ? named.map { values[$0.position] } : rowid.map { .integer($0) }
+            if let key { read[key] = UInt32(truncatingIfNeeded: table.valueDigest.of(values[former])) }
+        }
+        formerKeys[column.id, default: [:]][table.id] = read
+        return read
     }
 }

@@ -32,8 +32,12 @@ package struct SchemaFindings: Sendable, Equatable {
     /// Columns that have come to be references, by table id.
     var newReferences: [Int64: NewReferences] = [:]
 
-    /// Columns, by table and column id, whose rows named others by their integers, and name them by other keys now.
-    var formerReferences: [Int64: Set<Int>] = [:]
+    /// By table and column id; nil for a column that named rows by their integers, else the column of their table, by its name
+    /// in logs, by which it named them.
+    typealias FormerReferences = [Int64: [Int: String?]]
+
+    /// Columns whose rows named others by their integers or by a key, and name them by another key now.
+    var formerReferences: FormerReferences = [:]
 
     /// The clock records of rows that have something there which named a row by its integer, by table id.
     var formerReferenceRows: [Int64: [Int64]] = [:]
@@ -77,7 +81,7 @@ package struct SchemaFindings: Sendable, Equatable {
         gone.formUnion(other.gone)
         lateNames.merge(other.lateNames) { $0.merging($1) { $1 } }
         retypedColumns.merge(other.retypedColumns) { $0.union($1) }
-        formerReferences.merge(other.formerReferences) { $0.union($1) }
+        formerReferences.merge(other.formerReferences) { $0.merging($1) { former, _ in former } }
         formerReferenceRows.merge(other.formerReferenceRows) { $0 + $1 }
         newReferences.merge(other.newReferences) { $0.union($1) }
     }

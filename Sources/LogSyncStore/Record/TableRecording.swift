@@ -236,7 +236,7 @@ final class TableRecording {
     /// Phase `renewFormerReferences`.
     func renewFormerReferences() throws {
         guard let ended = recorder.findings.formerReferences[table.id] else { return }
-        let references = try FormerReferences(of: table, columns: ended, in: recorder.store)
+        let references = try FormerReferences(of: table, columns: Set(ended.keys), in: recorder.store)
         for (key, touched) in captured.touched {
             guard let row = try currentRow(key, touched) else { continue }
             try references.follow(row, key, rowid: touched.rowid ?? key.rowid)

@@ -4,30 +4,40 @@ import LogSyncState
 
 /// What rows are called by peers whose migration has made another key of the integer that is the key here.
 ///
-/// Such a peer says its keys in the column that is called like the integer, which stands beside a row as what it is: a column
-/// that is not here. What refers to the row says the same key from then on. Here that is a reference as it ever was, and shows
-/// this store's own integer.
+/// Such a peer says its keys in the column that is called like the integer, or in a column of which it has told
+/// (``NamingColumns``). Where that is not here, the key stands beside a row as what it is. What refers to the row says the same key
+/// from then on. Here that is a reference as it ever was, and shows this store's own integer.
 ///
 /// Found once for all rows of a table, and followed by what is merged. No answer is given that the row itself denies.
 struct OtherKeys {
     private let store: OpenStore
     private let table: TrackedTable
+    /// The columns that hold such keys, in lower case.
+    private let names: Set<String>
 
-    /// nil for a table that has no integers of its own.
-    init?(of table: TrackedTable, in store: OpenStore) {
-        guard table.localInteger != nil else { return nil }
+    /// nil for a table that has no integers of its own, and of which nobody has told other keys.
+    init?(of table: TrackedTable, in store: OpenStore) throws {
+        var names = Set(try store.otherNames(of: table).map(\.folded))
+        if let column = table.localInteger { names.insert(column.folded) }
+        guard !names.isEmpty else { return nil }
         self.store = store
         self.table = table
+        self.names = names
     }
 
     /// Takes up what has become of a row.
     func note(_ state: RowClock, of identity: RowIdentity) {
-        guard store.cached.otherKeys[table.id] != nil, let key = key(state) else { return }
-        store.cached.otherKeys[table.id]?[key] = identity
+        guard store.cached.otherKeys[table.id] != nil else { return }
+        for key in keys(state) { store.cached.otherKeys[table.id]?[key] = identity }
     }
 
     /// The row that is called so; nil where none is.
-    func row(called key: Value) throws -> RowIdentity? {
+    ///
+    /// - Parameter told: the columns in which it may be, where they are here; names in logs.
+    func row(called key: Value, in told: [String]) throws -> RowIdentity? {
+        for name in told {
+            if let row = try row(called: key, in: name) { return row }
+        }
         try find()
         guard let rows = store.cached.otherKeys[table.id], !rows.isEmpty else { return nil }
         for key in [key] + key.otherTypes {
@@ -35,6 +45,20 @@ struct OtherKeys {
             return identity
         }
         return nil
+    }
+
+    private func row(called key: Value, in name: String) throws -> RowIdentity? {
+        if let column = table.columns.first(where: { $0.name.folded == name.folded }) {
+            return try table.row(in: column, holding: key, store).flatMap {
+                try IdentityMap(store: store).knownIdentity(of: $0.asInteger, in: table)
+            }
+        }
+        // A row may go on by the key that it had.
+        guard table.keepsIdentities, store.catalog.keys.firstKey(of: table.name)?.map(\.folded) == [name.folded],
+            let part = KeyPart(key, collation: .binary)
+        else { return nil }
+        let identity = RowIdentity(natural: [part])
+        return try ShownRows(store).locate(identity, in: table).map { _ in identity }
     }
 
     private func find() throws {
@@ -51,16 +75,19 @@ struct OtherKeys {
     /// Whether the row says so, or is nowhere: it is to be decided whether it is shown, or has gone.
     private func mayBe(_ identity: RowIdentity, called name: Value) throws -> Bool {
         let clock = ClockTable(table: table, connection: store.connection)
-        if let place = try clock.row(of: identity) { return try clock.record(at: place).map { key($0.state) } == name }
-        return try HiddenRows(store).row(table.name, identity).map { key($0.clock) == name } ?? true
+        if let place = try clock.row(of: identity) {
+            return try clock.record(at: place).map { keys($0.state).contains(name) } ?? false
+        }
+        return try HiddenRows(store).row(table.name, identity).map { keys($0.clock).contains(name) } ?? true
     }
 
-    private func key(_ state: RowClock) -> Value? {
-        guard !state.cellsByName.isEmpty, let column = table.localInteger?.folded,
-            let (name, cell) = state.cellsByName.first(where: { $0.key.folded == column }),
-            let key = store.shown(cell, table.name, name), !key.isNull
-        else { return nil }
-        return key
+    private func keys(_ state: RowClock) -> [Value] {
+        state.cellsByName.compactMap { name, cell in
+            guard names.contains(name.folded), let key = store.shown(cell, table.name, name), !key.isNull else {
+                return nil
+            }
+            return key
+        }
     }
 }
 
@@ -68,12 +95,36 @@ extension ShownRows {
     /// What a value says in the way of this store's column: where a peer says a row by the key that its migration has made of
     /// the integer, a reference to that row; where one that has not migrated says a reference, the row's key here.
     func meant(_ value: Value, at position: Int, in table: TrackedTable) throws -> Value {
-        guard table.isSaidOtherwise(value, at: position) else { return value }
+        let column = table.columns[position]
+        guard table.isSaidOtherwise(value, at: position) else {
+            return column.reference == nil ? try named(value, by: column, of: table) : value
+        }
         if case .reference(let identity) = value { return try key(of: identity, at: position, in: table) ?? value }
-        guard let parent = store.catalog.numbered(table.columns[position].reference),
-            let identity = try OtherKeys(of: parent, in: store)?.row(called: value)
+        guard let parent = store.catalog.numbered(column.reference),
+            let identity = try OtherKeys(of: parent, in: store)?
+                .row(called: value, in: store.namingColumns(column, of: table))
         else { return value }
         return .reference(identity)
+    }
+
+    /// The key by which a column names a row, where a peer that has migrated, or has not, names that by another of its keys.
+    private func named(_ value: Value, by column: TrackedTable.Column, of table: TrackedTable) throws -> Value {
+        guard !value.isNull, case let names = try store.namingColumns(column, of: table), !names.isEmpty,
+            let (parent, place) = store.catalog.namedKey(column, in: table)
+        else { return value }
+        let present = parent.columns[place]
+        guard try parent.row(in: present, holding: value, store) == nil else { return value }
+        for other in parent.columns where other.id != present.id {
+            guard names.contains(where: { $0.folded == other.name.folded }),
+                let key = try parent.row(in: other, holding: value, store, giving: present.local), !key.isNull
+            else { continue }
+            return key
+        }
+        guard let identity = try OtherKeys(of: parent, in: store)?.row(called: value, in: []),
+            let row = try locate(identity, in: parent),
+            let key = try currentRow(identity, at: row, in: parent)?.values[place], !key.isNull
+        else { return value }
+        return key
     }
 
     /// Whether the row that a value says is here, or it says none.
@@ -115,5 +166,31 @@ extension ShownRows {
             default: true
             }
         }
+    }
+}
+
+extension TrackedTable {
+    /// What the one row has that holds a value in a column; nil where none does, or several do.
+    ///
+    /// - Parameter name: of the column that is asked for, in the database; its rowid unless told.
+    fileprivate func row(
+        in column: Column, holding value: Value, _ store: OpenStore, giving name: String? = nil
+    ) throws -> Value? {
+        guard let asked = name.map(SQL.name) ?? (hasRowid ? rowid : nil) else { return nil }
+        let held = SQL.name(column.local)
+        if schema.keyColumns.map({ $0.name.folded }) == [column.local.folded]
+            || schema.uniqueIndexes.contains(where: { $0.columns?.map { $0.name.folded } == [column.local.folded] })
+        {
+            return try store.connection.scalar("SELECT \(asked) FROM \(quoted) WHERE \(held) = ?", value)
+        }
+        // Nothing finds it; all are read once for a transaction.
+        let place = "\(id) \(column.id) \(asked)"
+        if store.cached.namedRows[place] == nil {
+            let rows = try store.connection.rows(
+                "SELECT \(held), \(asked) FROM \(quoted) WHERE \(held) IS NOT NULL GROUP BY \(held) HAVING count(*) = 1"
+            )
+            store.cached.namedRows[place] = Dictionary(rows.map { ($0[0], $0[1]) }) { first, _ in first }
+        }
+        return store.cached.namedRows[place]?[value]
     }
 }

@@ -39,11 +39,12 @@ struct ReferenceChange {
 
     /// Notes what columns are said to refer to. The catalog is the caller's to read again where that is something.
     ///
-    /// - Returns: the columns of which that is another table than it was; and, by table, those of which it is none any more.
-    func note() throws -> (former: Former, ended: [Int64: Set<Int>]) {
-        let history = try ReferenceHistory(connection)
+    /// - Returns: the columns of which that is another table than it was; and, by table, the columns of which it is none any more,
+    ///   or that name rows of the same table by another of its columns.
+    func note() throws -> (former: Former, ended: SchemaFindings.FormerReferences) {
+        let (history, names) = (try ReferenceHistory(connection), try NamingColumns(connection))
         var former: Former = [:]
-        var ended: [Int64: Set<Int>] = [:]
+        var ended: SchemaFindings.FormerReferences = [:]
         for table in store.catalog.programTables {
             var now: [Int: String?] = [:]
             for column in table.columns where history.contains(column.id, of: table.id) {
@@ -63,12 +64,34 @@ struct ReferenceChange {
                 } else if let noted, store.catalog[noted] != nil {
                     // Its rows have no integers any more.
                     now[column.id] = .some(nil)
-                    ended[table.id, default: []].insert(column.id)
+                    ended[table.id, default: [:]][column.id] = .some(nil)
+                    if let name = store.catalog.naming(column, in: table) {
+                        try store.tell([name.column], of: column, in: table)
+                    }
                 }
             }
+            ended[table.id, default: [:]].merge(try renamed(in: table, names)) { former, _ in former }
+            if ended[table.id]?.isEmpty ?? false { ended[table.id] = nil }
             if !now.isEmpty { try ReferenceHistory.note(now, of: table.id, on: connection) }
         }
         return (former, ended)
+    }
+
+    /// The columns that named rows by their keys and name rows of the same table by another key now, with the column of that
+    /// table by which they did. Peers are told of it.
+    private func renamed(in table: TrackedTable, _ names: NamingColumns) throws -> [Int: String?] {
+        var renamed: [Int: String?] = [:]
+        for column in table.columns {
+            guard let former = names.name(of: column.id, in: table.id) else { continue }
+            let now = store.catalog.naming(column, in: table)
+            guard now != former, (now?.table ?? column.declaredReference)?.folded == former.table.folded else {
+                continue
+            }
+            try store.tell([former.column, now?.column].compactMap(\.self), of: column, in: table)
+            // A part of the row's own key says which row it is.
+            if !column.isKey { renamed[column.id] = .some(former.column) }
+        }
+        return renamed
     }
 
     /// The columns that go on referring to the same rows and hold integers now, among those whose type has changed.

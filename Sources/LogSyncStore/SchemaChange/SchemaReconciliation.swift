@@ -108,7 +108,8 @@ struct SchemaReconciliation {
         findings.newReferences.merge(try gone.returned()) { $0.union($1) }
         for table in store.catalog.tables {
             guard let ended = former[table.id] else { continue }
-            findings.formerReferenceRows[table.id] = try ReferenceChange(store: store).rows(of: table, naming: ended)
+            findings.formerReferenceRows[table.id] = try ReferenceChange(store: store)
+                .rows(of: table, naming: Set(ended.keys))
         }
         for (id, undecided) in try UndecidedColumns(connection).all() {
             guard let table = store.catalog.tables.first(where: { $0.id == id }) else { continue }
@@ -116,6 +117,7 @@ struct SchemaReconciliation {
         }
         findings.newTables.formUnion(remade)
         try ReferenceHistory.note(store.catalog, on: connection)
+        try NamingColumns.note(store.catalog, on: connection)
         try gone.note()
         try adoptHiddenRows()
         try reconsiderReferences(to: findings.newTables)
@@ -309,6 +311,7 @@ struct SchemaReconciliation {
             }
             try connection.run("DELETE FROM logsync_table WHERE id = ?", .integer(table.id))
             try ReferenceHistory.forget(table.id, on: connection)
+            try NamingColumns.forget(table.id, on: connection)
             try TableExtent.forget(table.id, on: connection)
             try FormerNames(connection).forget(table.id)
         }

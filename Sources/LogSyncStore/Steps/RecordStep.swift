@@ -113,6 +113,9 @@ struct RecordStep {
             if try ReferenceHistory(store.connection).isEmpty {
                 try ReferenceHistory.note(store.catalog, on: store.connection)
             }
+            if try NamingColumns(store.connection).isEmpty {
+                try NamingColumns.note(store.catalog, on: store.connection)
+            }
             store.cached.hasReferenceHistory = true
         }
         // A reconciliation tracks tables, and captures rows.

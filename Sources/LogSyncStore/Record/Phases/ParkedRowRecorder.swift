@@ -33,7 +33,7 @@ struct ParkedRowRecorder {
         for table in store.catalog.tables {
             let new = recorder.findings.newColumns[table.id] ?? []
             let references = recorder.findings.newReferences[table.id]
-            let ended = recorder.findings.formerReferences[table.id] ?? []
+            let ended = recorder.findings.formerReferences[table.id] ?? [:]
             guard !new.isEmpty || references != nil || !ended.isEmpty else { continue }
             for row in try HiddenRows(store).rows(.parked, of: table.name) {
                 var given: [Given] = []
@@ -50,7 +50,7 @@ struct ParkedRowRecorder {
                         let reference = try reference(cell, position, in: table, references.own)
                     {
                         given.append(reference)
-                    } else if ended.contains(column.id), let cell, let key = try key(cell, column, in: table) {
+                    } else if ended[column.id] != nil, let cell, let key = try key(cell, column, in: table) {
                         given.append(key)
                     }
                 }

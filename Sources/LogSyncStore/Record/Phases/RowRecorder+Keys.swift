@@ -67,9 +67,20 @@ extension RowRecorder {
         guard let ended = recorder.findings.formerReferences[table.id] else { return [] }
         return table.columns.indices.filter { position in
             let id = table.columns[position].id
-            return ended.contains(id) && former.isReference(row[position], in: id)
+            return ended[id] != nil && former.isReference(row[position], in: id)
                 && !differs(position, of: row, former)
         }
+    }
+
+    /// Whether a column names the row that it named at the last recording by another key, because a migration has changed by which
+    /// key it names rows. Where those were named by integers, or the column that named them is gone, every change is taken for that.
+    func restatesReference(_ position: Int, of row: Row, _ former: ClockRecord) throws -> Bool {
+        let column = table.columns[position]
+        guard let name = recorder.findings.formerReferences[table.id]?[column.id] else { return false }
+        guard let name, !row[position].isNull, let keys = try recorder.named.keys(name, in: column, of: table) else {
+            return true
+        }
+        return keys[row[position]] == former.digests[column.id]
     }
 
     /// The columns, by position, that have come to be references, and in which the row shows a number that this peer wrote,

@@ -134,10 +134,10 @@ struct RowRecorder {
         if isSame && !row.touched.recordsReferences && references.isEmpty && keys.isEmpty { return }
         var (changed, renumbered) = try changedColumns(of: row, digest, former, besides: converted.all)
         // A migration that gives rows other keys says no more of what refers to them than was said before.
-        let ended = recorder.findings.formerReferences[table.id] ?? []
         var rekeyed = keys.filter { !changed.contains($0) }
-        let isEnded = { (position: Int) in ended.contains(table.columns[position].id) }
-        if !store.policies.recordsWholeRows(table.name) { rekeyed += changed.filter(isEnded) }
+        if !store.policies.recordsWholeRows(table.name) {
+            rekeyed += try changed.filter { try restatesReference($0, of: row, former) }
+        }
         changed.removeAll(where: rekeyed.contains)
         var record = former
         record.state.extend(to: table.columnCount)

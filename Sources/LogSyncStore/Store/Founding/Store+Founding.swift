@@ -132,6 +132,7 @@ extension Store {
         }
         try checkKeys(store.catalog)
         try ReferenceHistory.note(store.catalog, on: connection)
+        try NamingColumns.note(store.catalog, on: connection)
         try store.acceptSchemaVersion()
         try store.save(generation: firstGeneration)
         if !records {
