@@ -113,7 +113,13 @@ extension ShownRows {
             let (parent, place) = store.catalog.namedKey(column, in: table)
         else { return value }
         let present = parent.columns[place]
-        guard try parent.row(in: present, holding: value, store) == nil else { return value }
+        // Where no key is enforced, nothing sees to it that the row follows when its parent comes to say the same as it.
+        let isEnforced = store.referenceRules.of(table).contains {
+            $0.strength != .unenforced && $0.columns == [table.positions[column.name.folded]]
+        }
+        for key in [value] + (isEnforced ? value.otherTypes : []) {
+            if try parent.row(in: present, holding: key, store) != nil { return key }
+        }
         for other in parent.columns where other.id != present.id {
             guard names.contains(where: { $0.folded == other.name.folded }),
                 let key = try parent.row(in: other, holding: value, store, giving: present.local), !key.isNull

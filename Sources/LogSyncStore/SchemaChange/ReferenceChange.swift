@@ -39,9 +39,12 @@ struct ReferenceChange {
 
     /// Notes what columns are said to refer to. The catalog is the caller's to read again where that is something.
     ///
+    /// - Parameter retyped: the columns, by table and column id, that have another type than before.
     /// - Returns: the columns of which that is another table than it was; and, by table, the columns of which it is none any more,
     ///   or that name rows of the same table by another of its columns.
-    func note() throws -> (former: Former, ended: SchemaFindings.FormerReferences) {
+    func note(
+        retyped: [Int64: Set<Int>]
+    ) throws -> (former: Former, ended: SchemaFindings.FormerReferences) {
         let (history, names) = (try ReferenceHistory(connection), try NamingColumns(connection))
         var former: Former = [:]
         var ended: SchemaFindings.FormerReferences = [:]
@@ -70,7 +73,9 @@ struct ReferenceChange {
                     }
                 }
             }
-            ended[table.id, default: [:]].merge(try renamed(in: table, names)) { former, _ in former }
+            ended[table.id, default: [:]].merge(try renamed(in: table, names, retyped[table.id] ?? [])) { former, _ in
+                former
+            }
             if ended[table.id]?.isEmpty ?? false { ended[table.id] = nil }
             if !now.isEmpty { try ReferenceHistory.note(now, of: table.id, on: connection) }
         }
@@ -78,12 +83,17 @@ struct ReferenceChange {
     }
 
     /// The columns that named rows by their keys and name rows of the same table by another key now, with the column of that
-    /// table by which they did. Peers are told of it.
-    private func renamed(in table: TrackedTable, _ names: NamingColumns) throws -> [Int: String?] {
+    /// table by which they did. Peers are told of it, and of keys that are of another type.
+    private func renamed(
+        in table: TrackedTable, _ names: NamingColumns, _ retyped: Set<Int>
+    ) throws -> [Int: String?] {
         var renamed: [Int: String?] = [:]
         for column in table.columns {
             guard let former = names.name(of: column.id, in: table.id) else { continue }
             let now = store.catalog.naming(column, in: table)
+            if let now, now == former, retyped.contains(column.id) {
+                try store.tell([now.column], of: column, in: table)
+            }
             guard now != former, (now?.table ?? column.declaredReference)?.folded == former.table.folded else {
                 continue
             }

@@ -54,7 +54,7 @@ struct SchemaReconciliation {
         try LaterKeys(connection).note(findings.newTables, in: store.catalog)
         try noteCountedColumns()
         findings.tablesByValues = try LaterRows(store).found(findings.newTables)
-        let (references, former) = try ReferenceChange(store: store).note()
+        let (references, former) = try ReferenceChange(store: store).note(retyped: findings.retypedColumns)
         findings.formerReferences = former
         if !references.isEmpty {
             try store.reloadCatalog()

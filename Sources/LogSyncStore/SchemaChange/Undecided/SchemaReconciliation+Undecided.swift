@@ -110,10 +110,12 @@ extension SchemaReconciliation {
             for place in present {
                 let here = place.element.name.folded
                 // What was left alone may be a column of which only other peers know, and holds what was written meanwhile.
-                guard let name = told[here],
-                    names.contains(name.folded) || held.contains(here) && !known.contains(name.folded)
+                guard let name = told[here], case let isFormer = names.contains(name.folded),
+                    isFormer || held.contains(here) && !known.contains(name.folded)
                 else { continue }
-                changes.decided.append(try add(place.element, called: name, at: place.offset, to: table))
+                let id = try add(place.element, called: name, at: place.offset, to: table)
+                changes.decided.append(id)
+                if !isFormer { changes.foundNew.insert(id) }
             }
             return ([], 0)
         }
