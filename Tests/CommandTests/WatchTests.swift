@@ -357,4 +357,20 @@ import Testing
         daemon.signal(SIGTERM)
         #expect(await daemon.end().code == 0)
     }
+
+    @Test func `a hook is handed no file of the daemon's`() async throws {
+        let tool = try Tool()
+        let (a, b) = (try await tool.store("a.db"), try await tool.clone("b.db"))
+        let hook = "ls -l /proc/self/fd > listed; mv listed descriptors"
+        let daemon = try watch(tool, [b, "--metrics", "127.0.0.1:0", "--on-import", hook])
+        _ = try await event(daemon, "ready")
+        try await tool.sql("a.db", "INSERT INTO notes VALUES (2, 'two')")
+        try await tool.succeed("sync", a)
+        try await eventually("it has run") { FileManager.default.fileExists(atPath: tool.path("descriptors")) }
+        let open = try String(contentsOfFile: tool.path("descriptors"), encoding: .utf8)
+        #expect(open.contains(" 2 -> "), "\(open)")
+        for kind in ["anon_inode", ".step", "b.db"] { #expect(!open.contains(kind), "\(open)") }
+        daemon.signal(SIGTERM)
+        #expect(await daemon.end().code == 0)
+    }
 }
