@@ -186,8 +186,8 @@ let package = Package(
             dependencies: ["LogSync", .product(name: "GRDB", package: "GRDB.swift")], path: "Tests/Large/Sources",
             swiftSettings: settings),
         .testTarget(
-            name: "CommandTests", dependencies: ["LogSync", "LogSyncCommand"], exclude: ["Applications"],
-            swiftSettings: settings),
+            name: "CommandTests", dependencies: ["LogSync", "LogSyncCommand", "LogSyncContainer"],
+            exclude: ["Applications"], swiftSettings: settings),
         // No product: `make bench` builds it. In this package, because it measures what has `package` access.
         .target(
             name: "SQLiteSession", path: "Benchmarks/SQLiteSession", linkerSettings: [.linkedLibrary("sqlite3")]),

@@ -26,7 +26,22 @@ struct InotifyTools {
         let next = dup(STDERR_FILENO)
         if next >= 0 { close(next) }
         guard next <= highestDescriptor else { return EMFILE }
-        return initializeLibrary()
+        let others = instances
+        if let number = initializeLibrary() { return number }
+        // NB: the library opens its instance so that every program which this process starts inherits it, and does not say
+        // which it is. May go when it calls inotify_init1 with IN_CLOEXEC.
+        for descriptor in instances.subtracting(others) { _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC) }
+        return nil
+    }
+
+    /// The descriptors of this process's inotify instances; none where /proc is not there.
+    private static var instances: Set<CInt> {
+        let open = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd")) ?? []
+        return Set(
+            open.filter {
+                (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/fd/\($0)"))
+                    == "anon_inode:inotify"
+            }.compactMap { CInt($0) })
     }
 
     private static func initializeLibrary() -> CInt? {

@@ -51,7 +51,7 @@ public struct SyncConfiguration: Sendable {
     var awaitReaders: @Sendable (String) -> Void = { _ in }
     var isRead: @Sendable (String) -> Bool = { _ in false }
     /// The process that has the database at a path locked, where that can be told.
-    var lockHolder: @Sendable (String) -> Int32? = {
+    package var lockHolder: @Sendable (String) -> Int32? = {
         KernelLocks.shared.writer(of: $0) ?? KernelLocks.shared.holder(of: $0)
     }
     /// The clock that gives files their times, in Unix nanoseconds.

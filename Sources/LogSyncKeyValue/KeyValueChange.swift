@@ -90,9 +90,9 @@ struct KeyValueState: Sendable {
     /// Whether anything was imported.
     var hasImported: Bool
 
-    init(_ token: HistoryToken, _ database: DatabasePool, _ replicator: Replicator) async throws {
+    init(_ token: HistoryToken, _ database: KeyValueDatabase, _ replicator: Replicator) async throws {
         self.token = token
-        let kept = try await database.read { db in
+        let kept = try database.read { db in
             guard try db.tableExists("local_account") else { return [String: String]() }
             let rows = try Row.fetchAll(db, sql: "SELECT name, value FROM local_account WHERE value IS NOT NULL")
             return Dictionary(rows.map { ($0["name"], $0["value"]) }) { first, _ in first }
@@ -108,7 +108,7 @@ struct KeyValueState: Sendable {
         try await Self.keep("account", account, database)
     }
 
-    static func keep(_ name: String, _ value: String, _ database: DatabasePool) async throws {
+    static func keep(_ name: String, _ value: String, _ database: KeyValueDatabase) async throws {
         try await database.write { db in
             guard try db.tableExists("local_account") else { return }
             try db.execute(

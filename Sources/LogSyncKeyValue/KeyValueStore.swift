@@ -20,11 +20,11 @@ public final class KeyValueStore: Sendable {
     public let limits: KeyValueLimits
     /// What keeps it in step; for everything that is not about keys.
     public let replicator: Replicator
-    let database: DatabasePool
+    let database: KeyValueDatabase
     /// What was known when it was opened, from which each loop over ``changes`` begins.
     let beginning: KeyValueState
 
-    init(_ database: DatabasePool, _ replicator: Replicator, _ limits: KeyValueLimits, beginning: KeyValueState) {
+    init(_ database: KeyValueDatabase, _ replicator: Replicator, _ limits: KeyValueLimits, beginning: KeyValueState) {
         path = replicator.path
         self.database = database
         self.replicator = replicator
@@ -48,33 +48,28 @@ public final class KeyValueStore: Sendable {
         _ path: String, container: String, content: String, peer: String? = nil, limits: KeyValueLimits = .default,
         runs: Bool = true, configuration: SyncConfiguration = SyncConfiguration()
     ) async throws -> KeyValueStore {
-        try await checkEmpty(path)
+        try await checkEmpty(path, configuration)
         let isThere = FileManager.default.fileExists(atPath: path)
-        let database = try pool(path)
+        let database = try KeyValueDatabase(path, configuration)
         do {
             return try await open(
-                database, path, container, content, peer, limits, runs: runs, configuration: configuration)
+                database, container, content, peer, limits, runs: runs, configuration: configuration)
         } catch {
-            if !isThere { try await remove(database, path) }
+            if !isThere { try remove(database) }
             throw error
         }
     }
 
     private static func open(
-        _ database: DatabasePool, _ path: String, _ container: String, _ content: String, _ peer: String?,
+        _ database: KeyValueDatabase, _ container: String, _ content: String, _ peer: String?,
         _ limits: KeyValueLimits, runs: Bool, configuration: SyncConfiguration
     ) async throws -> KeyValueStore {
-        let isNew = try await database.write { db in
-            try db.execute(
-                sql: """
-                    CREATE TABLE IF NOT EXISTS entry(key TEXT PRIMARY KEY NOT NULL, value) WITHOUT ROWID;
-                    CREATE TABLE IF NOT EXISTS local_account(name TEXT PRIMARY KEY NOT NULL, value TEXT);
-                    """)
-            return try !db.tableExists("logsync_store")
-        }
-        try await check(database, path)
+        try await database.makeTables()
+        let isNew = try database.read { try !$0.tableExists("logsync_store") }
+        try check(database)
         let replicator = try await Replicator.open(
-            database, container: container, content: content, peer: peer, runs: false, configuration: configuration
+            database.writer, container: container, content: content, peer: peer, runs: false,
+            configuration: configuration
         ) { $0.keepLocal("local_account") }
         return try await begin(database, replicator, limits, isNew: isNew, runs: runs)
     }
@@ -87,24 +82,24 @@ public final class KeyValueStore: Sendable {
         configuration: SyncConfiguration = SyncConfiguration()
     ) async throws -> KeyValueStore {
         let replicator = try await Replicator.open(store: path, configuration: configuration)
-        let database = try pool(path)
-        try await check(database, path)
+        let database = try KeyValueDatabase(path, configuration)
+        try check(database)
         return try await begin(database, replicator, limits, isNew: false, runs: runs)
     }
 
     /// Removes a database that was just made for a store, and is to be none. What another process has used meanwhile stays.
-    private static func remove(_ database: DatabasePool, _ path: String) async throws {
-        let isUnused = try await database.read { db in
+    private static func remove(_ database: KeyValueDatabase) throws {
+        let isUnused = try database.read { db in
             try !db.tableExists("logsync_store") && db.tableExists("entry")
                 && Row.fetchOne(db, sql: "SELECT 1 FROM entry") == nil
         }
         try database.close()
         guard isUnused else { return }
-        for suffix in ["", "-wal", "-shm"] { unlink(path + suffix) }
+        for suffix in ["", "-wal", "-shm"] { unlink(database.path + suffix) }
     }
 
     private static func begin(
-        _ database: DatabasePool, _ replicator: Replicator, _ limits: KeyValueLimits, isNew: Bool, runs: Bool
+        _ database: KeyValueDatabase, _ replicator: Replicator, _ limits: KeyValueLimits, isNew: Bool, runs: Bool
     ) async throws -> KeyValueStore {
         // What came when it was made is told, too; a database that waits for its folder has no history yet.
         let token = isNew ? .zero : (try? await replicator.historyToken()) ?? .zero
@@ -114,31 +109,13 @@ public final class KeyValueStore: Sendable {
         return store
     }
 
-    private static func pool(_ path: String) throws -> DatabasePool {
-        var configuration = Configuration()
-        configuration.busyMode = .timeout(5)
-        do {
-            return try DatabasePool(path: path, configuration: configuration)
-        } catch let error as DatabaseError where error.resultCode == .SQLITE_CANTOPEN && access(path, F_OK) != 0 {
-            let folder = URL(fileURLWithPath: path).deletingLastPathComponent().path
-            throw LogSyncError(
-                access(folder, F_OK) == 0 ? .noPermission : .cannotCreate, "\(path) could not be made",
-                help: "Give a path in a folder that is there, and that this user may write")
-        } catch let error as DatabaseError {
-            throw LogSyncError(
-                .invalidStore, "\(path) cannot be opened: \(error.message ?? "\(error.resultCode)")",
-                help: "Give the path of a database, in a folder that is there")
-        }
-    }
-
     /// A database of another program gets no table of ours.
-    private static func checkEmpty(_ path: String) async throws {
+    private static func checkEmpty(_ path: String, _ configuration: SyncConfiguration) async throws {
         guard FileManager.default.fileExists(atPath: path) else { return }
-        // A pool would change its journal.
-        var configuration = Configuration()
-        configuration.readonly = true
-        configuration.busyMode = .timeout(5)
-        guard let database = try? DatabaseQueue(path: path, configuration: configuration) else { return }
+        var reading = Configuration()
+        reading.readonly = true
+        reading.busyMode = .timeout(configuration.wait / .seconds(1))
+        guard let database = try? DatabaseQueue(path: path, configuration: reading) else { return }
         let tables = try await database.read { db in
             try String.fetchAll(
                 db, sql: "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite%'")
@@ -153,12 +130,12 @@ public final class KeyValueStore: Sendable {
             help: "logsync kv init makes one of its own")
     }
 
-    private static func check(_ database: DatabasePool, _ path: String) async throws {
-        let columns = try await database.read { db in
+    private static func check(_ database: KeyValueDatabase) throws {
+        let columns = try database.read { db in
             try db.tableExists("entry") ? try db.columns(in: "entry").map(\.name) : []
         }
         guard columns == ["key", "value"] else {
-            throw otherDatabase(path)
+            throw otherDatabase(database.path)
         }
     }
 
@@ -229,7 +206,8 @@ public final class KeyValueStore: Sendable {
     /// Sets a value; nil removes the key.
     ///
     /// - Throws: `LogSyncError`: `quota` where the limits would be exceeded, `usage` for a number that is none (NaN), which SQLite
-    ///   does not keep, and nothing is written; GRDB's `DatabaseError`.
+    ///   does not keep, `locked` where another program writes for as long as `configuration.wait`, and nothing is written;
+    ///   GRDB's `DatabaseError`.
     public func set<T: DatabaseValueConvertible & Sendable>(_ value: T?, for key: String) async throws {
         guard let value = value?.databaseValue, !value.isNull else {
             _ = try await remove(key)
@@ -263,6 +241,7 @@ public final class KeyValueStore: Sendable {
     /// Removes a key.
     ///
     /// - Returns: whether it was there.
+    /// - Throws: `LogSyncError.locked` as ``set(_:for:)``; GRDB's `DatabaseError`.
     @discardableResult
     public func remove(_ key: String) async throws -> Bool {
         try await database.write { db in

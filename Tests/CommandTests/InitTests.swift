@@ -295,4 +295,19 @@ import Testing
         let refused = try await tool.run(["policy", "set", tool.path("a.db"), "t.id", "max"])
         #expect(refused.code == 64 && refused.errors.contains("t.id is the key of t"), "\(refused)")
     }
+
+    @Test func `a store that is to leave a table out is told how, and that is possible`() async throws {
+        let tool = try Tool()
+        let (a, b) = (try await tool.store("a.db"), try await tool.clone("b.db"))
+        let options = ["--container", tool.path("shared"), "--skip", "notes"]
+        let warned = try await tool.succeed(["init", a, "--content", "notes"] + options)
+        #expect(warned.errors.contains("notes is replicated; that was left as it is"), "\(warned)")
+        #expect(warned.errors.contains("logsync leave and then logsync init with another --content"), "\(warned)")
+        try await tool.succeed("leave", a)
+        #expect(try await tool.run(["init", a, "--content", "notes"] + options).code == 78)
+        _ = try await tool.succeed(["init", a, "--content", "others"] + options)
+        try await tool.sql("a.db", "INSERT INTO notes VALUES (2, 'two')")
+        try await tool.succeed("sync", a, b)
+        #expect(try await tool.sql("b.db", "SELECT count(*) FROM notes") == "1\n")
+    }
 }

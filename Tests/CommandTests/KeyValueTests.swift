@@ -118,4 +118,29 @@ import Testing
             "kv", "set", store, "k", "--literal", "--", "{\"text\": {\"base64\": \"gA==\"}}")
         #expect(spelled.code == 64 && spelled.errors.contains("UTF-8"), "\(spelled)")
     }
+
+    @Test func `beside another program's transaction a key is read, and what would write waits as it is told, then 75`()
+        async throws
+    {
+        let (tool, a, _) = try await stores()
+        try await tool.succeed("kv", "set", a, "x", "1")
+        try await tool.sql("a.db", "SELECT count(*) FROM entry")
+        let script = """
+            import sqlite3, sys, time
+            app = sqlite3.connect(sys.argv[1], isolation_level=None)
+            app.execute("BEGIN IMMEDIATE"); print("holding", flush=True); time.sleep(600)
+            """
+        let app = try tool.start(program: "/usr/bin/env", ["python3", "-c", script, a])
+        try await app.line { $0 == "holding" }
+        #expect(try await tool.succeed("kv", "get", a, "x", "--wait", "0").output == "1\n")
+        #expect(try await tool.succeed("kv", "list", a, "--wait", "0").output == "x=1\n")
+        for command in [["set", a, "x", "2"], ["delete", a, "x"]] {
+            let ended = try await tool.run(["kv"] + command + ["--wait", "0"])
+            #expect(ended.code == 75 && ended.errors.contains("process \(app.id)"), "\(ended)")
+        }
+        let patient = try tool.start(["kv", "set", a, "x", "2", "--wait", "250"])
+        app.signal(SIGKILL)
+        #expect(await patient.end().code == 0)
+        #expect(try await tool.succeed("kv", "get", a, "x").output == "2\n")
+    }
 }

@@ -234,4 +234,26 @@ import Testing
             try await expect(77, "no-permission", says: "is root's", runAsNobody(tool, arguments))
         }
     }
+
+    @Test(.enabled(if: geteuid() == 0))
+    func `a state directory on a disk that may only be read is 77, is named, and keeps nobody from looking`()
+        async throws
+    {
+        let tool = try Tool()
+        let a = try await tool.store("a.db")
+        try await tool.sql("a.db", "INSERT INTO notes VALUES (2, 'two')")
+        let script = """
+            mount --bind home home && mount -o remount,bind,ro home || exit 99
+            logsync sync "$1"; echo "sync $?"
+            logsync status "$1"; echo "status $?"
+            logsync doctor "$1"; echo "doctor $?"
+            """
+        let ended = try await tool.program("/usr/bin/env", ["unshare", "-m", "sh", "-c", script, "sh", a])
+        // Where no mount is permitted, there is nothing to try.
+        guard ended.code != 99, !ended.errors.hasPrefix("unshare") else { return }
+        for line in ["sync 77", "status 0", "doctor 3"] { #expect(ended.lines.contains(line), "\(ended)") }
+        #expect(ended.output.contains("the state directory cannot be written to"), "\(ended)")
+        try await tool.succeed("sync", a)
+        #expect(try await tool.run("doctor", a).code == 0)
+    }
 }

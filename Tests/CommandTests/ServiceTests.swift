@@ -48,6 +48,24 @@ import Testing
         _ = await listener.process.end()
     }
 
+    @Test func `systemd hears no more of a store that is off the list`() async throws {
+        let (a, missing) = (try await tool.store("a.db"), tool.path("typo.db"))
+        let address = "/tmp/logsync-\(UUID().uuidString.prefix(8))"
+        defer { try? FileManager.default.removeItem(atPath: address) }
+        let listener = try await Listener(tool, address)
+        let file = tool.path("config.toml")
+        try "stores = [\"\(a)\", \"\(missing)\"]".write(toFile: file, atomically: true, encoding: .utf8)
+        let daemon = try tool.start(["watch", "--config", file], environment: ["NOTIFY_SOCKET": address])
+        try await listener.process.line { $0.hasPrefix("STATUS=1 of 2 stores in trouble") }
+        try await listener.process.line { $0 == "READY=1" }
+        try "stores = [\"\(a)\"]".write(toFile: file, atomically: true, encoding: .utf8)
+        daemon.signal(SIGHUP)
+        try await listener.process.line { $0 == "STATUS=1 store in step" }
+        await end(daemon)
+        listener.process.signal(SIGKILL)
+        _ = await listener.process.end()
+    }
+
     @Test func `the watchdog is told again and again, where it is this process that is watched`() async throws {
         let a = try await tool.store("a.db")
         let address = "/tmp/logsync-\(UUID().uuidString.prefix(8))"

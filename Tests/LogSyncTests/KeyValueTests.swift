@@ -246,4 +246,47 @@ import Testing
         #expect(try await store.replicator.status().outbox == 0)
         await store.close()
     }
+
+    @Test("Beside another program's transaction, values are read at once, and set when it has ended or not at all")
+    func otherWriter() async throws {
+        let machine = try world.machine("a")
+        let made = try await open("a")
+        try await made.set("before", for: "x")
+        await made.close()
+        var configuration = machine.configuration
+        configuration.wait = .milliseconds(200)
+        // As any program that is the last to close the database does.
+        #expect(try machine.count("SELECT count(*) FROM entry") == 1)
+        let other = try machine.database()
+        let (begins, begin) = AsyncStream.makeStream(of: Void.self)
+        let (ends, end) = AsyncStream.makeStream(of: Void.self)
+        async let ended: Void = other.writeWithoutTransaction { db in
+            try db.inTransaction(.immediate) {
+                begin.finish()
+                let isOver = DispatchSemaphore(value: 0)
+                Task {
+                    for await _ in ends {}
+                    isOver.signal()
+                }
+                isOver.wait()
+                return .rollback
+            }
+        }
+        for await _ in begins {}
+        let store = try await KeyValueStore.open(machine.path, configuration: configuration)
+        #expect(try store.value(for: "x") == "before")
+        let error = await #expect(throws: LogSyncError.self) { try await store.set("after", for: "x") }
+        #expect(error?.code == .locked && error?.message.contains(machine.path) == true)
+        await #expect(throws: LogSyncError.self) { try await store.remove("x") }
+        #expect(try store.value(for: "x") == "before")
+        configuration.wait = .seconds(60)
+        let patient = try await KeyValueStore.open(machine.path, configuration: configuration)
+        async let isSet: Void = patient.set("after", for: "x")
+        end.finish()
+        try await ended
+        try await isSet
+        #expect(try store.value(for: "x") == "after")
+        await patient.close()
+        await store.close()
+    }
 }

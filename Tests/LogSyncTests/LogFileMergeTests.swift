@@ -1,8 +1,38 @@
 import Foundation
+import LogSyncContainer
 import LogSyncModel
+import Synchronization
 import Testing
 
 @testable import LogSync
+
+/// Does something as soon as a directory was listed, once.
+private final class MergingFileSystem: ForwardingFileSystem {
+    let base = PosixFileSystem()
+    private let directory: String
+    private let merge: @Sendable () -> Void
+    private let merged = Mutex(false)
+
+    var hasMerged: Bool { merged.withLock { $0 } }
+
+    init(_ directory: String, _ merge: @escaping @Sendable () -> Void) {
+        self.directory = directory
+        self.merge = merge
+    }
+
+    func again() { merged.withLock { $0 = false } }
+
+    func list(_ directory: String, statuses: Bool) throws(FileSystemError) -> [DirectoryEntry] {
+        let listed = try base.list(directory, statuses: statuses)
+        guard directory == self.directory else { return listed }
+        let isFirst = merged.withLock { merged in
+            defer { merged = true }
+            return !merged
+        }
+        if isFirst { merge() }
+        return listed
+    }
+}
 
 @Suite("Many small files become a few larger ones")
 struct LogFileMergeTests {
@@ -72,5 +102,42 @@ struct LogFileMergeTests {
         }
         #expect(sizes.count <= 17)
         #expect(written < 10_000 * 16)
+    }
+
+    @Test("Files that are merged between being listed and being read are looked for again, and nothing is held")
+    func mergedMeanwhile() async throws {
+        let world = try World()
+        let a = try await world.founder("a")
+        var b = try await world.clone("b")
+        let peer = try await a.peer()
+        let (logs, before, after) = (world.logsPath(peer), world.root + "/before", world.root + "/after")
+        let files = FileManager.default
+        var count = 0
+        repeat {
+            count = try world.logs(peer).count
+            if files.fileExists(atPath: before) { try files.removeItem(atPath: before) }
+            try files.copyItem(atPath: logs, toPath: before)
+            try a.insert("row\(count)")
+            try await a.sync()
+        } while try world.logs(peer).count > count
+        let rows = try a.ids()
+        func unmerge() throws {
+            try files.moveItem(atPath: logs, toPath: after)
+            try files.moveItem(atPath: before, toPath: logs)
+        }
+        try unmerge()
+        let fileSystem = MergingFileSystem(logs) {
+            // The test fails where this does.
+            try? files.moveItem(atPath: logs, toPath: before)
+            try? files.moveItem(atPath: after, toPath: logs)
+        }
+        b.configuration.fileSystem = fileSystem
+        let status = try await b.status()
+        #expect(fileSystem.hasMerged && status.held.isEmpty, "\(status.held)")
+        try unmerge()
+        fileSystem.again()
+        let result = try await b.sync()
+        #expect(fileSystem.hasMerged && result.outcome == .complete, "\(result.held)")
+        #expect(try b.ids() == rows)
     }
 }

@@ -22,6 +22,8 @@ extension FolderExamination {
                     findings.append(
                         closed(path, "a log file of \(name)")
                             ?? unsound("incomplete-file", "a log file of \(name) is not all here", why, waits: true))
+                // What only this file had is a gap.
+                case .gone: break
                 case .damaged(let why):
                     findings.append(unsound("damaged-file", "a log file of \(name) is damaged", why, waits: false))
                 case .newerFormat(let why):

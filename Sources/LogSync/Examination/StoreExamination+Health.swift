@@ -116,7 +116,7 @@ extension StoreExamination {
                     at: "\(path): \(table)",
                     why: "\(former) was left out with --skip or --local, went, and this one has its columns",
                     help:
-                        "where it is another, leave the content with logsync leave and join it again with logsync init")
+                        "where it is another, leave the content with logsync leave, which says how to take part again")
             )
         }
         for (name, other) in health.sameLetters {

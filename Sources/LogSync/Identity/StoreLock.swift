@@ -19,11 +19,15 @@ final class StoreLock {
     private static let setFileLock: CInt = 37
     private static let patience = Duration.seconds(2)
 
-    /// - Throws: `cannotCreate` where the file cannot be made.
+    /// - Throws: `cannotCreate` where the file cannot be made; `noPermission` where its disk may only be read and it is not there.
     init(path: String) throws(LogSyncError) {
         self.path = path
-        descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o666)
+        let writable = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o666)
+        let isReadOnly = writable < 0 && errno == EROFS
+        // Who only looks at the store writes nothing there, and flock needs no file that can be written.
+        descriptor = isReadOnly ? open(path, O_RDONLY | O_CLOEXEC) : writable
         guard descriptor >= 0 else {
+            if isReadOnly { throw DurableFile.failure(path, "made", EROFS) }
             if errno == EMFILE || errno == ENFILE {
                 throw LogSyncError(
                     .ioError, "the lock \(path) could not be opened: \(String(cString: strerror(errno)))",

@@ -136,6 +136,9 @@ final class ImportPlan {
     /// What the last calls found no way past.
     var held: [HeldTransaction] { queues.compactMap(\.held) + queues.compactMap(\.contradiction) }
 
+    /// The peers of whose files one had gone since the folder was listed.
+    var outdated: Set<PeerID> { Set(queues.lazy.filter(\.isOutdated).map(\.peer)) }
+
     /// Holds the file that a step failed in; the other files of its peer may do.
     func block(_ reason: HeldItem.Reason, _ detail: String) {
         guard let current, let queue = queues.first(where: { $0.line == current.peer }) else { return }

@@ -5,7 +5,9 @@ import LogSyncStore
 
 extension Inbox {
     /// Everything that cannot be imported as things stand, and why, without importing anything.
-    func heldItems(_ scan: ContainerScan) throws -> [HeldItem] {
+    ///
+    /// - Parameter isNew: whether the folder was looked at again, because files had gone since it was listed.
+    func heldItems(_ scan: ContainerScan, isNew: Bool = false) throws -> [HeldItem] {
         let plan = try plan(scan)
         for note in try store.refusalNotes() { plan.reject(note) }
         try begin(plan) { try store.chain(of: $0) }
@@ -13,6 +15,9 @@ extension Inbox {
         while isProgress {
             while try plan.skip() {}
             isProgress = try acceptClocks(plan)
+        }
+        if !isNew, !plan.outdated.isEmpty {
+            return try heldItems(self.scan(.changes(in: plan.outdated)), isNew: true)
         }
         return try heldItems(
             plan, scan, snapshots: notedSnapshots(scan), contradicted: branches.contradictedReceipts(scan))

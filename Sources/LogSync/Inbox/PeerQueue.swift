@@ -43,6 +43,8 @@ final class PeerQueue {
     var contradiction: HeldTransaction?
     /// Files that a step failed in.
     var bad: [LogFileName: (reason: HeldItem.Reason, detail: String)] = [:]
+    /// Whether a file that was listed had gone when it was to be read: another listing may show another one in its place.
+    private(set) var isOutdated = false
     /// Files that were read a second time because they changed under the first reading.
     var readAgain: Set<LogFileName> = []
 
@@ -167,6 +169,9 @@ final class PeerQueue {
         switch try logs.examine(file, of: peer) {
         case .sound(let transactions): return transactions
         case .incomplete(let detail): fail(.incomplete, detail)
+        case .gone:
+            isOutdated = true
+            fail(.incomplete, "it has gone again")
         case .damaged(let detail): fail(.damaged, detail)
         case .newerFormat(let detail): fail(.newerFormat, detail)
         case .tooLarge(let detail): fail(.tooLarge, detail)

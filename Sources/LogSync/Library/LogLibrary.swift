@@ -7,6 +7,9 @@ enum LogFileVerdict {
     /// Every byte is as its author wrote it; the transactions in it, in order.
     case sound([FoundTransaction])
     case incomplete(String)
+    /// It was there when the folder was listed, and no longer when it was to be read, as where its author has merged it into
+    /// another one meanwhile.
+    case gone
     case damaged(String)
     case newerFormat(String)
     case tooLarge(String)
@@ -168,7 +171,7 @@ final class LogLibrary {
             do throws(FileSystemError) {
                 source = try FileSource(content.fileSystem.open(content.peer(peer).path(name)))
             } catch  where error.isAbsence {
-                return .incomplete("it has gone again")
+                return .gone
             } catch {
                 throw error.explained(kept: FileSource.kept)
             }

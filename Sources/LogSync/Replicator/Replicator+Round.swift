@@ -28,16 +28,16 @@ extension Replicator {
         let leavesScan = try extent == .cached && store().inbox.isBeforeFirstScan
         let recording = try await record(parts, extent, &round)
         // Where the container is not there, what was recorded waits in the outbox.
-        let scan = try recording.scan?.get()
-        if recording.isOutdated, let scan { try await importAll(scan, publishes: false, &round) }
+        var scan = try recording.scan?.get()
+        if recording.isOutdated, let found = scan { scan = try await importAll(found, publishes: false, &round) }
         if parts.contains(.publish) {
             try await publish(&round)
             // A repair of the own folder is told with what is held. In a hurry, what has arrived comes first.
             if extent.isFull, let scan { try await maintainOwnFolder(scan, &round) }
         }
-        if parts.contains(.import), let scan {
+        if parts.contains(.import), let found = scan {
             let before = round.result.recorded
-            try await importAll(scan, publishes: parts.contains(.publish), &round)
+            scan = try await importAll(found, publishes: parts.contains(.publish), &round)
             // What was recorded on the way, and rows that an import brought back here, are news for the others.
             if parts.contains(.publish), round.result.recorded > before { try await publish(&round) }
         }
@@ -144,33 +144,54 @@ extension Replicator {
     // MARK: Import
 
     /// - Parameter publishes: whether what programs write meanwhile goes out before all is imported, which may take long.
-    private func importAll(_ scan: ContainerScan, publishes: Bool, _ round: inout Round) async throws {
+    /// - Returns: what the folder holds now, as far as it had to be looked at again.
+    private func importAll(
+        _ scan: ContainerScan, publishes: Bool, _ round: inout Round
+    ) async throws -> ContainerScan {
         currentActivity.isImporting = true
+        var (scan, isNew) = (scan, false)
         // One plan after the other: a folder may have as many branches in one another as it likes.
-        while try await importOnce(scan, publishes: publishes, &round) {}
+        while true {
+            switch try await importOnce(scan, isNew: isNew, publishes: publishes, &round) {
+            case .finished: return scan
+            case .anotherPlan: continue
+            case .anotherScan(let peers):
+                scan = try await step { try $0.scan(.changes(in: peers)) }
+                isNew = true
+            }
+        }
     }
 
-    /// Returns whether what was found calls for another plan.
+    /// What a plan, carried out, calls for.
+    private enum Sequel {
+        case finished
+        case anotherPlan
+        /// Of the folders of these peers, where a file had gone since it was listed.
+        case anotherScan(Set<PeerID>)
+    }
+
+    /// - Parameter isNew: whether the folder was looked at again in this round: then what is not there is held.
     private func importOnce(
-        _ scan: ContainerScan, publishes: Bool, _ round: inout Round
-    ) async throws -> Bool {
+        _ scan: ContainerScan, isNew: Bool, publishes: Bool, _ round: inout Round
+    ) async throws -> Sequel {
         let plan = try await step { try $0.inbox.plan(scan) }
         while let step = try await importNext(plan) {
             round.result.recorded += (step.recorded == nil ? 0 : 1) + step.revived.count
             round.result.imported += step.imported.count
             if publishes, step.recorded != nil { try await publish(&round) }
         }
-        if try await step({ try $0.inbox.branches.findBranches(plan, scan) }) { return true }
+        if !isNew, !plan.outdated.isEmpty { return .anotherScan(plan.outdated) }
+        if try await step({ try $0.inbox.branches.findBranches(plan, scan) }) { return .anotherPlan }
         if let joined = try await joinSnapshot(plan, scan) {
             if joined.recorded != nil { round.result.recorded += 1 }
             round.result.imported += Int(clamping: joined.transactions)
-            return true
+            return .anotherPlan
         }
         return try await step { store in
             try store.inbox.finish(plan, scan)
             // Others have seen what this store never did: it is an older state of itself.
-            guard store.identity.seenByOthers > 0 else { return false }
-            return try store.settleIdentity(scan)?.isOutdated ?? false
+            guard store.identity.seenByOthers > 0 else { return .finished }
+            return try store.settleIdentity(scan)?.isOutdated ?? false ? .anotherPlan : .finished
         }
     }
 

@@ -29,6 +29,19 @@ enum Terminal {
     /// The program that read stdout has ended.
     static let noReader = failure(EPIPE)
 
+    /// Waits until the program that reads stdout has ended.
+    ///
+    /// - Parameter timeout: for how many milliseconds; negative for as long as that takes.
+    /// - Returns: whether it has ended; false at once where stdout is no pipe.
+    static func awaitEndOfReader(timeout: CInt) -> Bool {
+        var status = stat()
+        guard fstat(STDOUT_FILENO, &status) == 0, status.st_mode & S_IFMT == S_IFIFO else { return false }
+        var polled = pollfd(fd: STDOUT_FILENO, events: 0, revents: 0)
+        var count: CInt = -1
+        repeat { count = poll(&polled, 1, timeout) } while count < 0 && errno == EINTR
+        return count > 0 && polled.revents & Int16(POLLERR) != 0
+    }
+
     private static func failure(_ number: CInt) -> LogSyncError {
         LogSyncError(.ioError, "stdout could not be written: \(String(cString: strerror(number)))")
     }

@@ -1,8 +1,10 @@
+import Foundation
 import LogSync
 import ServiceLifecycle
 import Synchronization
 
-/// The program that reads what the daemon prints. When the reader has ended, so does the daemon.
+/// The program that reads what the daemon prints. When the reader has ended, so does the daemon, though it may have nothing
+/// to print for days.
 final class Audience: Service {
     private let failure = Mutex<LogSyncError?>(nil)
     private let ends: AsyncStream<Void>
@@ -23,6 +25,10 @@ final class Audience: Service {
 
     /// Returns when the reader has ended, or the daemon is told to.
     func run() async throws {
+        // Kept until the process ends, where the reader does not end before.
+        Thread.detachNewThread { [self] in
+            if Terminal.awaitEndOfReader(timeout: -1) { leave(Terminal.noReader) }
+        }
         await withTaskCancellationOrGracefulShutdownHandler {
             // Nothing is ever sent: this waits for the end.
             for await _ in ends {}

@@ -114,11 +114,15 @@ final class Metrics: Sendable {
             if let lag = count.lag { page.add(lag, to: .lag, store) }
             let now = Date()
             page.add(count.lockedOut + (count.lockedSince.map(now.timeIntervalSince) ?? 0), to: .lockedOut, store)
+            let isSilent = count.replicator?.isContainerSilent ?? false
             if var status = count.status {
-                if count.replicator?.isContainerSilent ?? false { status.container.available = false }
+                if isSilent { status.container.available = false }
                 page.add(status, store)
                 page.add(count.behindSince.map(now.timeIntervalSince) ?? 0, to: .behindFor, store)
                 page.add(count.waitingSince.map(now.timeIntervalSince) ?? 0, to: .outboxFor, store)
+            } else if isSilent {
+                // The store cannot say where it stands for as long as it waits for the folder.
+                page.add(0, to: .available, store)
             }
         }
         for (hook, count) in hookFailures.withLock({ $0 }).sorted(by: { $0.key < $1.key }) {

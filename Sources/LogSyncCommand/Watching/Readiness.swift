@@ -10,6 +10,9 @@ import Synchronization
 /// Source: <https://www.freedesktop.org/software/systemd/man/latest/sd_notify.html>.
 final class Readiness: Sendable {
     private struct State {
+        /// The stores that are watched.
+        var stores: Set<String>
+        /// The stores of which nothing was said yet.
         var unsettled: Set<String>
         /// What was said last of stores: what is wrong, or nil.
         var troubles: [String: String?] = [:]
@@ -25,15 +28,16 @@ final class Readiness: Sendable {
         stores: [String], logger: Logger,
         socket: String? = ProcessInfo.processInfo.environment["NOTIFY_SOCKET"]
     ) {
-        state = Mutex(State(unsettled: Set(stores)))
+        state = Mutex(State(stores: Set(stores), unsettled: Set(stores)))
         self.socket = socket
         self.logger = logger
     }
 
     /// Other stores are watched from now on.
     func setStores(_ stores: [String]) {
-        state.withLock { state in
-            state.troubles = state.troubles.filter { stores.contains($0.key) }
+        change { state in
+            state.stores = Set(stores)
+            state.troubles = state.troubles.filter { state.stores.contains($0.key) }
             state.unsettled.formIntersection(stores)
         }
     }
@@ -56,13 +60,23 @@ final class Readiness: Sendable {
     func leaveAlone(_ store: String, because trouble: String) { note(store, trouble, works: true) }
 
     private func note(_ store: String, _ trouble: String?, works: Bool) {
-        let (becomesReady, status) = state.withLock { state in
+        change { state in
+            // A store that is watched no longer may still say how it ended.
+            guard state.stores.contains(store) else { return }
             state.unsettled.remove(store)
-            let isNews = state.troubles.updateValue(trouble, forKey: store).map { $0 != trouble } ?? true
+            state.troubles[store] = .some(trouble)
             state.isWorking = state.isWorking || works
+        }
+    }
+
+    /// Changes what is known of stores, and tells systemd what is news of it.
+    private func change(_ body: (inout State) -> Void) {
+        let (becomesReady, status) = state.withLock { state in
+            let before = state.troubles
+            body(&state)
             let becomesReady = !state.isReady && state.unsettled.isEmpty && state.isWorking
             state.isReady = state.isReady || becomesReady
-            return (becomesReady, isNews ? Self.status(state.troubles) : nil)
+            return (becomesReady, state.troubles != before ? Self.status(state.troubles) : nil)
         }
         if becomesReady { notify("READY=1") }
         if let status { notify("STATUS=\(status)") }

@@ -59,7 +59,8 @@ actor Founder {
                         + "lacks it; nothing was done",
                     help:
                         "Run logsync snapshot at a peer that works, and the command again; where it goes on so, who can write "
-                        + "the folder has deleted the settings: make the content anew from that peer with logsync leave and init",
+                        + "the folder has deleted the settings: make another content of that peer's store, with logsync leave and "
+                        + "then logsync init with another --content, and clone the other peers' stores from that",
                     subject: .container(folder.path))
             }
             throw LogSyncError(

@@ -299,8 +299,9 @@ extension Founder {
         var settings: [String: String] = [:]
         for (kind, target, value) in try store.contentSettings() { settings["\(kind) \(target.folded)"] = value }
         return options.contradictions(isSettled: true) { settings["\($0) \($1.folded)"] }.map {
-            "\(store.path) is a store already, and \($0); that was left as it is. logsync policy set changes a policy, and "
-                + "logsync leave, then init anew, the rest"
+            "\(store.path) is a store already, and \($0); that was left as it is. logsync policy set changes a policy; the rest is "
+                + "the same for all peers of a content: to have it otherwise, make another content, with logsync leave and then "
+                + "logsync init with another --content, and clone the other peers' stores from that"
         }
     }
 

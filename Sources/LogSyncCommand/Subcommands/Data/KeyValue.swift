@@ -351,10 +351,14 @@ struct KeyValueWatch: AsyncParsableCommand {
         let session = try Session(common)
         let signals = await UnixSignalsSequence(trapping: .sigterm, .sigint, .sigquit)
         let store = try await KeyValueStore.open(file, runs: true, configuration: session.configuration())
-        let changes = store.changes
+        let (changes, audience) = (store.changes, Audience())
         let result = await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask { for await _ in signals { break } }
             group.addTask { for await change in changes { try show(change, store, session) } }
+            group.addTask {
+                try await audience.run()
+                if let error = audience.error { throw error }
+            }
             let result = await group.nextResult()
             group.cancelAll()
             return result

@@ -122,6 +122,7 @@ struct Log: AsyncParsableCommand {
                 try show(transaction, session)
                 token = transaction.token
             }
+            if Terminal.awaitEndOfReader(timeout: 0) { throw Terminal.noReader }
             // Another process records and imports; looking is one indexed query.
             try await Task.sleep(for: .milliseconds(250))
         }

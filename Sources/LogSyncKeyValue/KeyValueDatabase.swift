@@ -1,0 +1,89 @@
+import Foundation
+import GRDB
+import LogSync
+import LogSyncModel
+
+/// The connections of a key-value store: one that only reads, and one that writes.
+///
+/// NB: a DatabasePool would do as both, but writes whenever it is opened and the write-ahead log is empty, and so has even who
+/// only reads wait for another program's transaction. May go when GRDB opens a pool without that.
+struct KeyValueDatabase: Sendable {
+    let path: String
+    // Declared first, so that it is let go of first: the last connection empties the write-ahead log, which a reader cannot.
+    private let reader: DatabaseQueue
+    let writer: DatabaseQueue
+    private let configuration: SyncConfiguration
+
+    /// Opens the database, and makes it where it is not there.
+    ///
+    /// - Throws: `LogSyncError`: `noPermission`, `cannotCreate`, `invalidStore`.
+    init(_ path: String, _ configuration: SyncConfiguration) throws {
+        self.path = path
+        self.configuration = configuration
+        var database = Configuration()
+        database.busyMode = .timeout(configuration.wait / .seconds(1))
+        do {
+            writer = try DatabaseQueue(path: path, configuration: database)
+            database.readonly = true
+            reader = try DatabaseQueue(path: path, configuration: database)
+        } catch let error as DatabaseError where error.resultCode == .SQLITE_CANTOPEN && access(path, F_OK) != 0 {
+            let folder = URL(fileURLWithPath: path).deletingLastPathComponent().path
+            throw LogSyncError(
+                access(folder, F_OK) == 0 ? .noPermission : .cannotCreate, "\(path) could not be made",
+                help: "Give a path in a folder that is there, and that this user may write")
+        } catch let error as DatabaseError {
+            throw LogSyncError(
+                .invalidStore, "\(path) cannot be opened: \(error.message ?? "\(error.resultCode)")",
+                help: "Give the path of a database, in a folder that is there")
+        }
+    }
+
+    func close() throws {
+        try reader.close()
+        try writer.close()
+    }
+
+    /// Makes the tables where they are not there, and a journal in which nobody who reads waits for who writes. Writes nothing
+    /// where all is there.
+    ///
+    /// - Throws: as ``write(_:)``.
+    func makeTables() async throws {
+        try await awaited {
+            try await writer.writeWithoutTransaction { db in
+                try db.execute(
+                    sql: """
+                        PRAGMA journal_mode = WAL;
+                        CREATE TABLE IF NOT EXISTS entry(key TEXT PRIMARY KEY NOT NULL, value) WITHOUT ROWID;
+                        CREATE TABLE IF NOT EXISTS local_account(name TEXT PRIMARY KEY NOT NULL, value TEXT);
+                        """)
+            }
+        }
+    }
+
+    /// Reads in one transaction.
+    ///
+    /// - Throws: what `body` throws; `LogSyncError.locked` where a process has the database for itself for as long as
+    ///   `configuration.wait`.
+    func read<Result>(_ body: (Database) throws -> Result) throws -> Result {
+        do {
+            return try reader.read(body)
+        } catch let error as DatabaseError where error.resultCode == .SQLITE_BUSY {
+            throw LogSyncError.heldAlone(path, by: configuration.lockHolder(path))
+        }
+    }
+
+    /// Writes in one transaction.
+    ///
+    /// - Throws: what `body` throws; `LogSyncError.locked` where another program writes for as long as `configuration.wait`.
+    func write<Result: Sendable>(_ body: @escaping @Sendable (Database) throws -> Result) async throws -> Result {
+        try await awaited { try await writer.write(body) }
+    }
+
+    private func awaited<Result>(_ body: () async throws -> Result) async throws -> Result {
+        do {
+            return try await body()
+        } catch let error as DatabaseError where error.resultCode == .SQLITE_BUSY {
+            throw LogSyncError.locked(path, by: configuration.lockHolder(path))
+        }
+    }
+}
