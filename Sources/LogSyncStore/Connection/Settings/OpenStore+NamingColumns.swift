@@ -6,8 +6,8 @@ extension OpenStore {
     func namingColumns(_ column: TrackedTable.Column, of table: TrackedTable) throws -> [String] {
         if cached.namingColumns == nil {
             cached.namingColumns = try Settings(self).values(NamingColumns.setting).reduce(into: [:]) {
-                // Anybody writes settings; what is no list says nothing.
-                $0[$1.key.folded] = try? KeyList.decode($1.value)
+                // Anybody writes settings; what is no list says nothing, and each name is looked for in each row.
+                $0[$1.key.folded] = (try? KeyList.decode($1.value)).map { Array($0.suffix(NamingColumns.most)) }
             }
         }
         guard let told = cached.namingColumns, !told.isEmpty else { return [] }

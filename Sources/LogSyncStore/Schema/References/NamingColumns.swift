@@ -11,6 +11,8 @@ struct NamingColumns {
     /// The kind of the setting. Its target is `TABLE.COLUMN`, its value a list of columns of the table that this refers to, all in
     /// names of logs.
     static let setting = "named"
+    /// So many columns count, the ones that were told last.
+    static let most = 16
     private static let prefix = "names "
 
     /// A column of a table, by names in logs.
