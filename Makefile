@@ -70,7 +70,7 @@ MODULES = LogSyncModelTests LogSyncFormatTests LogSyncContainerTests LogSyncStor
 WIDTH ?= 6
 WIDTH_OPTION = --experimental-maximum-parallelization-width
 # How soon something happens is measured when nothing else does, and so is what the kernel lists of all processes' locks.
-TIMED = ^LogSyncTests\.(WatchTests|ActiveReadersTests|RestoreTests|OneFileTests)
+TIMED = ^LogSyncTests\.(WatchTests|ActiveReadersTests|RestoreTests)
 
 # What these test is files, and they make theirs where TMPDIR says, or in /tmp. The others make theirs in memory where that is
 # not said and 4 GiB of it can be had: what SQLite makes durable, a disk takes a third of the tests' time for.

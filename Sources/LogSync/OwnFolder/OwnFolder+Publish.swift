@@ -21,6 +21,8 @@ extension OwnFolder {
         let own = waiting.filter { $0.dot.peer == peer }
         if !own.isEmpty {
             try owner.identity.noteRecorded()
+            // What is published is said in a receipt, later, and by then the store's files may be at rest.
+            try noteRun()
             try describe()
             return try publish(Self.firstRun(own))
         }

@@ -27,6 +27,15 @@ extension OwnFolder {
         library.scanner.receiptCounters.forgetRisen()
     }
 
+    /// Notes in the store that what this run publishes is its own, once.
+    func noteRun() throws {
+        let nonce = owner.nonce
+        if !owner.registration.runs.contains(nonce) {
+            try store.noteRun(nonce, keeping: StateFile.maximumNonces)
+            try owner.refresh()
+        }
+    }
+
     private func publishReceipt(_ scan: ContainerScan?, leaving: Bool) throws {
         defer { receiptScan = nil }
         try keepReceiptCounters()
@@ -59,11 +68,8 @@ extension OwnFolder {
         said.digest = isWhole ? digest : ""
         try describe()
         // Before the folder: a receipt there of which neither the store nor the state file knows is taken for another process's.
+        try noteRun()
         let nonce = owner.nonce
-        if !owner.registration.runs.contains(nonce) {
-            try store.noteRun(nonce, keeping: StateFile.maximumNonces)
-            try owner.refresh()
-        }
         try identity.update { state in
             state.receiptCounter = next
             if state.nonces.last != nonce {
