@@ -164,12 +164,12 @@ package final class Store: Sendable {
 
     private static let runs = "runs"
 
-    /// Notes, before a run writes receipts, that what it writes is this store's own. A state directory that is lost, or put back
-    /// from a backup, does not know of the run.
+    /// Notes, before a run publishes, that what it writes is this store's own. A state directory that is lost, or put back from
+    /// a backup, does not know of the run; so this is on disk before what the run publishes.
     ///
     /// - Parameter count: so many of the newest are kept.
     package func noteRun(_ nonce: String, keeping count: Int) throws {
-        try database.write(isDurable: false, isNews: false) { store in
+        try database.write(isNews: false) { store in
             let noted = try store.facts.text(Self.runs)?.split(separator: ",").map(String.init) ?? []
             try store.facts.set(Self.runs, .text((noted + [nonce]).suffix(count).joined(separator: ",")))
         }
