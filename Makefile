@@ -23,6 +23,8 @@ TEST_WORLDS = 6
 TEST_LIVES = 4
 # And of those in which a column is mostly dropped and added again in one go.
 TEST_REBORN = 6
+# And of those in which rows that others refer to get other keys.
+TEST_PARENTS = 6
 MIGRATION_WORLDS ?= 100
 JOBS ?= $(shell nproc)
 
@@ -107,6 +109,7 @@ test: deps
 	Tests/Migrations/wander "$$($(SWIFT) build --show-bin-path)/logsync" --seeds $(TEST_WORLDS) --jobs $(JOBS) || failed="$$failed Worlds"; \
 	Tests/Migrations/wander "$$($(SWIFT) build --show-bin-path)/logsync" --seeds $(TEST_LIVES) --from 5040 --jobs $(JOBS) || failed="$$failed Lives"; \
 	Tests/Migrations/wander "$$($(SWIFT) build --show-bin-path)/logsync" --seeds $(TEST_REBORN) --from 1000003 --jobs $(JOBS) || failed="$$failed Reborn"; \
+	Tests/Migrations/wander "$$($(SWIFT) build --show-bin-path)/logsync" --seeds $(TEST_PARENTS) --from 4000001 --jobs $(JOBS) || failed="$$failed Parents"; \
 	if test -n "$$failed"; then echo "Failed:$$failed" >&2; exit 1; fi
 
 # Much data: a clone of gigabytes within little memory, a hundred thousand transactions collected and joined. Takes a while

@@ -34,10 +34,13 @@ package struct SchemaFindings: Sendable, Equatable {
 
     /// By table and column id; nil for a column that named rows by their integers, else the column of their table, by its name
     /// in logs, by which it named them.
-    typealias FormerReferences = [Int64: [Int: String?]]
+    typealias NamingChanges = [Int64: [Int: String?]]
 
     /// Columns whose rows named others by their integers or by a key, and name them by another key now.
-    var formerReferences: FormerReferences = [:]
+    var namingChanges: NamingChanges = [:]
+
+    /// The integers by which the rows were named that are named by a key now.
+    var formerIntegers = FormerIntegers()
 
     /// The clock records of rows that have something there which named a row by its integer, by table id.
     var formerReferenceRows: [Int64: [Int64]] = [:]
@@ -59,7 +62,7 @@ package struct SchemaFindings: Sendable, Equatable {
     /// Whether the tables and columns are what they were.
     var hasNoChange: Bool {
         newTables.isEmpty && newColumns.values.allSatisfy(\.isEmpty) && retypedColumns.isEmpty && newReferences.isEmpty
-            && formerReferences.isEmpty
+            && namingChanges.isEmpty
     }
 
     package init() {}
@@ -81,8 +84,9 @@ package struct SchemaFindings: Sendable, Equatable {
         gone.formUnion(other.gone)
         lateNames.merge(other.lateNames) { $0.merging($1) { $1 } }
         retypedColumns.merge(other.retypedColumns) { $0.union($1) }
-        formerReferences.merge(other.formerReferences) { $0.merging($1) { former, _ in former } }
+        namingChanges.merge(other.namingChanges) { $0.merging($1) { former, _ in former } }
         formerReferenceRows.merge(other.formerReferenceRows) { $0 + $1 }
+        formerIntegers.formUnion(other.formerIntegers)
         newReferences.merge(other.newReferences) { $0.union($1) }
     }
 }

@@ -25,6 +25,8 @@ final class TableRecording {
     var carriedValues: [Int64: ClockRecord] = [:]
     /// Identities that no clock record has any more: deleted, unless another row takes one in the same transaction.
     var tombstones: [RowIdentity: Tombstone] = [:]
+    /// The identities of removed records, by what the keys of their rows spelled, where that is something else.
+    var formerlySpelled: [RowIdentity: RowIdentity] = [:]
     /// The rows to compare with their records.
     var staged: [StagedRow] = []
     /// Rows that have to show what their records say.
@@ -49,6 +51,10 @@ final class TableRecording {
         var integer: Int64?
         /// The primary key that the row had, where it is known.
         var key: [Value]?
+        /// What was recorded of the row, and at which place then, where another key may say the same identity: integers in it are
+        /// others than before, and mean the same rows.
+        var record: ClockRecord?
+        var place: Int64?
     }
 
     /// A touched row that is there, with the identity that it has now.
@@ -88,7 +94,7 @@ final class TableRecording {
         // A row of a table that is recorded for the first time may have the identity that founders give to it; and
         // where rows may have gone unseen, their records are still there.
         guard store.batching(of: table).isSuperset(of: .recording), !findings.orphanScans.contains(table.id),
-            findings.newReferences[table.id] == nil, findings.formerReferences[table.id] == nil,
+            findings.newReferences[table.id] == nil, findings.namingChanges[table.id] == nil,
             table.kind != .surrogate || !findings.newTables.contains(table.id),
             !findings.returnedTables.contains(table.id),
             // What went may have been put into it.
@@ -202,12 +208,16 @@ final class TableRecording {
     }
 
     /// Takes a row's entries out of the state digest and remembers that the identity is free.
+    ///
+    /// - Parameter place: that the record had at the last recording.
     func release(
-        _ identity: RowIdentity, _ record: ClockRecord, milliseconds: Int64, integer: Int64? = nil, key: [Value]? = nil
+        _ identity: RowIdentity, _ record: ClockRecord, from place: Int64, milliseconds: Int64, integer: Int64? = nil,
+        key: [Value]? = nil
     ) {
         store.count(-1, record.state, row: store.rowDigest(table, identity), table: table)
         tombstones[identity] = Tombstone(
-            stamps: record.state.allStamps, milliseconds: milliseconds, integer: integer, key: key)
+            stamps: record.state.allStamps, milliseconds: milliseconds, integer: integer, key: key,
+            record: table.keyHasReference ? record : nil, place: place)
     }
 
     // MARK: Phases
@@ -235,7 +245,7 @@ final class TableRecording {
 
     /// Phase `renewFormerReferences`.
     func renewFormerReferences() throws {
-        guard let ended = recorder.findings.formerReferences[table.id] else { return }
+        guard let ended = recorder.findings.namingChanges[table.id] else { return }
         let references = try FormerReferences(of: table, columns: Set(ended.keys), in: recorder.store)
         for (key, touched) in captured.touched {
             guard let row = try currentRow(key, touched) else { continue }
@@ -247,8 +257,7 @@ final class TableRecording {
     func writeInsertsAndUpdates() throws {
         let rows = RowRecorder(self)
         for row in staged { try rows.record(row) }
-        staged = []
-        tombstones = [:]
+        (staged, tombstones, formerlySpelled) = ([], [:], [:])
         try recorder.flush()
         guard let simple else { return }
         if !simple.updates.isEmpty { try BatchUpdateRecorder(simple, recorder).write() }
@@ -257,7 +266,7 @@ final class TableRecording {
 
     /// Phase `writeBack`.
     func writeBack() throws {
-        for row in writeBacks { try row.apply(store, table, except: recorder.findings.formerReferences) }
+        for row in writeBacks { try row.apply(store, table, except: recorder.findings.namingChanges) }
         writeBacks = []
     }
 

@@ -17,6 +17,11 @@ struct UntoldChanges {
         changes[table.name, default: TableChanges()].note(.delete, key)
     }
 
+    /// The same, where nothing of it is written.
+    mutating func noteKey(_ key: [Value], of table: TrackedTable) {
+        changes[table.name, default: TableChanges()].note(.insert, key)
+    }
+
     /// Notes that a row refers to such rows, as it did before.
     ///
     /// - Parameter positions: of the columns that do.

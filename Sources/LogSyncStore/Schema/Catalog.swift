@@ -51,13 +51,22 @@ struct Catalog {
     /// Whether some column holds integers of this table's rows: what becomes of those is of no concern otherwise.
     func hasReferrers(_ table: TrackedTable) -> Bool { referred.contains(table.name) }
 
-    private static func sorted(_ tables: [TrackedTable]) -> [TrackedTable] {
+    /// The tables, each after those whose rows it names, by their integers or by a key.
+    var tablesAfterNamed: [TrackedTable] {
+        Self.sorted(tables) { table in
+            table.columns.compactMap { $0.reference ?? namedKey($0, in: table)?.parent.name }
+        }
+    }
+
+    private static func sorted(
+        _ tables: [TrackedTable], after parents: (TrackedTable) -> [String] = { $0.columns.compactMap(\.reference) }
+    ) -> [TrackedTable] {
         var sorted: [TrackedTable] = []
         var visited: Set<String> = []
         let byName = Dictionary(tables.map { ($0.name, $0) }, uniquingKeysWith: { first, _ in first })
         func visit(_ table: TrackedTable) {
             guard visited.insert(table.name).inserted else { return }
-            for case let parent? in table.columns.map(\.reference) {
+            for parent in parents(table) {
                 if let parent = byName[parent] { visit(parent) }
             }
             sorted.append(table)

@@ -9,8 +9,7 @@ struct ClockLayoutChange {
     let table: TrackedTable
     /// How records were found until now, where the key was another.
     var former: FormerKey?
-    /// Columns, by id, that make something else of their values than before.
-    var retyped: Set<Int> = []
+    var findings = SchemaFindings()
 
     private var connection: Connection { store.connection }
     private var old: String { "logsync_old_clock" }
@@ -81,13 +80,15 @@ struct ClockLayoutChange {
     ///
     /// - Parameter origin: the number of its former record; nil where it has none.
     private func note(
-        _ times: CapturedTimes, of row: TableReader.Row, rowid: Int64?, origin: Int64?
+        _ times: CapturedTimes, of row: TableReader.Row, _ parts: FormerKeyParts?, rowid: Int64?, origin: Int64?
     ) throws {
         let names = former?.names ?? table.key.map { table.columns[$0.index].name }
         let own = FormerKey(
             kind: .natural, names: names, collations: former?.collations ?? table.key.map(\.collation), isInteger: false
         )
-        let keys = own.identities { name in table.positions[name.folded].map { row.values[$0] } }
+        let keys = own.identities { name in
+            table.positions[name.folded].map { parts?.local(row.values[$0], at: $0) ?? row.values[$0] }
+        }
         var former = origin
         if former == nil { former = table.localInteger == nil ? nil : rowid }
         guard let milliseconds = times[keys: keys, rowid: former] else { return }
@@ -130,6 +131,10 @@ struct ClockLayoutChange {
         var moved: Set<Int64> = []
         /// Rows whose former keys lead to no record.
         var left: [(rowid: Int64?, row: TableReader.Row)] = []
+        let parts = try former.map { _ in
+            try FormerKeyParts(
+                of: table, findings.namingChanges[table.id] ?? [:], findings.formerIntegers, in: store)
+        }
         func spelled(_ row: TableReader.Row) throws -> RowIdentity? {
             guard table.kind != .surrogate else { return nil }
             return try reader.naturalIdentity { position in
@@ -156,10 +161,10 @@ struct ClockLayoutChange {
             let found =
                 try former == nil
                 ? record(of: natural, rowid: rowid, byDigest: byDigest, byRowid: byRowid, spelledBefore)
-                : origin(of: row, rowid: rowid, byDigest: byDigest, spelledBefore, shownRows)
+                : origin(of: row, parts, rowid: rowid, byDigest: byDigest, spelledBefore, shownRows)
             guard let found, moved.insert(found.0).inserted else { return left.append((rowid, row)) }
             try move(found.0, found.1, row, natural, rowid)
-            if let times { try note(times, of: row, rowid: rowid, origin: byRowid ? found.0 : nil) }
+            if let times { try note(times, of: row, parts, rowid: rowid, origin: byRowid ? found.0 : nil) }
         }
         var origins: [Int: Int64] = [:]
         if former != nil {
@@ -173,7 +178,7 @@ struct ClockLayoutChange {
         }
         if let times {
             for (index, row) in left.enumerated() {
-                try note(times, of: row.row, rowid: row.rowid, origin: byRowid ? origins[index] : nil)
+                try note(times, of: row.row, parts, rowid: row.rowid, origin: byRowid ? origins[index] : nil)
             }
         }
         try moveOrphans(except: moved, formerly, clock, byDigest: byDigest)
@@ -199,8 +204,8 @@ struct ClockLayoutChange {
 
     /// The record of a row by its former key, with the identity that this spells.
     private func origin(
-        of row: TableReader.Row, rowid: Int64?, byDigest: Bool, _ spelledBefore: [RowIdentity: Int64],
-        _ shownRows: ShownRows
+        of row: TableReader.Row, _ parts: FormerKeyParts?, rowid: Int64?, byDigest: Bool,
+        _ spelledBefore: [RowIdentity: Int64], _ shownRows: ShownRows
     ) throws -> (Int64, RowIdentity?)? {
         guard let former else { return nil }
         func exists(_ record: Int64) throws -> Bool {
@@ -208,8 +213,9 @@ struct ClockLayoutChange {
         }
         let names = try former.identities { name -> Value? in
             guard let position = table.positions[name.folded] else { return nil }
-            return try isNumber(position)
-                ? row.values[position] : shownRows.knownValue(row.values[position], position, in: table)
+            let value = row.values[position]
+            if let part = parts?.spelled(value, at: position) { return part }
+            return try isNumber(position) ? value : shownRows.knownValue(value, position, in: table)
         }
         for identity in names {
             if let record = spelledBefore[identity], try exists(record) { return (record, nil) }
@@ -260,6 +266,7 @@ struct ClockLayoutChange {
         }
         let contents = [(unique[0], true), (others, false), (plain, false)]
         // Of these the digests are other ones than what was recorded.
+        let retyped = findings.retypedColumns[table.id] ?? []
         let untouched = others.filter { !retyped.contains(table.columns[$0].id) }
         for (columns, isUnique) in contents + unique.dropFirst().map({ ($0, true) }) where !columns.isEmpty {
             for (index, record) in match.pairs(left, records, by: columns, isUnique: isUnique) {

@@ -44,10 +44,10 @@ struct ReferenceChange {
     ///   or that name rows of the same table by another of its columns.
     func note(
         retyped: [Int64: Set<Int>]
-    ) throws -> (former: Former, ended: SchemaFindings.FormerReferences) {
+    ) throws -> (former: Former, ended: SchemaFindings.NamingChanges) {
         let (history, names) = (try ReferenceHistory(connection), try NamingColumns(connection))
         var former: Former = [:]
-        var ended: SchemaFindings.FormerReferences = [:]
+        var ended: SchemaFindings.NamingChanges = [:]
         for table in store.catalog.programTables {
             var now: [Int: String?] = [:]
             for column in table.columns where history.contains(column.id, of: table.id) {

@@ -55,7 +55,8 @@ struct SchemaReconciliation {
         try noteCountedColumns()
         findings.tablesByValues = try LaterRows(store).found(findings.newTables)
         let (references, former) = try ReferenceChange(store: store).note(retyped: findings.retypedColumns)
-        findings.formerReferences = former
+        findings.namingChanges = former
+        findings.formerIntegers = try FormerIntegers(former, in: store)
         if !references.isEmpty {
             try store.reloadCatalog()
             try keepIdentities(where: references, &keys)
@@ -63,11 +64,11 @@ struct SchemaReconciliation {
         }
         /// Tables that a program has dropped and created anew.
         var remade: Set<Int64> = []
-        for table in store.catalog.tables where !findings.newTables.contains(table.id) {
+        for table in store.catalog.tablesAfterNamed where !findings.newTables.contains(table.id) {
             let isCaptured = try Capture.isInstalled(table, on: connection)
             var areOthers = false
             let layout = ClockLayoutChange(
-                store: store, table: table, former: keys[table.id], retyped: findings.retypedColumns[table.id] ?? [])
+                store: store, table: table, former: keys[table.id], findings: findings)
             if let areNow = try layout.applyIfNeeded() {
                 areOthers = areNow
                 findings.orphanScans.insert(table.id)

@@ -24,7 +24,7 @@ struct ParkedRowRecorder {
     static func isNeeded(_ store: OpenStore, _ findings: SchemaFindings) -> Bool {
         store.hasHidden
             && (findings.newColumns.values.contains { !$0.isEmpty } || !findings.newReferences.isEmpty
-                || !findings.formerReferences.isEmpty)
+                || !findings.namingChanges.isEmpty)
     }
 
     /// Call it when the rows of all tables have been recorded.
@@ -33,7 +33,7 @@ struct ParkedRowRecorder {
         for table in store.catalog.tables {
             let new = recorder.findings.newColumns[table.id] ?? []
             let references = recorder.findings.newReferences[table.id]
-            let ended = recorder.findings.formerReferences[table.id] ?? [:]
+            let ended = recorder.findings.namingChanges[table.id] ?? [:]
             guard !new.isEmpty || references != nil || !ended.isEmpty else { continue }
             for row in try HiddenRows(store).rows(.parked, of: table.name) {
                 var given: [Given] = []

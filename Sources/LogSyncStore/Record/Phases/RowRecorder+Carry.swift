@@ -9,6 +9,10 @@ extension RowRecorder {
         recorder.findings.newTables.contains(table.id) && row.touched.milliseconds == 0
     }
 
+    func isDefault(_ value: Value, _ position: Int) -> Bool {
+        value == store.defaultValue(of: table, position)
+    }
+
     /// Lets an insert say what is known of the row's other columns: of columns unknown here, and of columns that have
     /// come meanwhile and in which the program has written nothing.
     ///

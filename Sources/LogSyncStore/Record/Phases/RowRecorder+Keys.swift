@@ -64,7 +64,7 @@ extension RowRecorder {
     /// The columns, by position, in which the row held the integer of another row and now holds the same number as that row's
     /// key. To other peers the record says which row it is, and not which key that has.
     func formerReferences(of row: Row, _ former: ClockRecord) -> [Int] {
-        guard let ended = recorder.findings.formerReferences[table.id] else { return [] }
+        guard let ended = recorder.findings.namingChanges[table.id] else { return [] }
         return table.columns.indices.filter { position in
             let id = table.columns[position].id
             return ended[id] != nil && former.isReference(row[position], in: id)
@@ -73,11 +73,11 @@ extension RowRecorder {
     }
 
     /// Whether a column names the row that it named at the last recording by another key, because a migration has changed by which
-    /// key it names rows. Where those were named by integers, or the column that named them is gone, every change is taken for that.
+    /// key it names rows. Where the column that named them is gone, every change is taken for that.
     func restatesReference(_ position: Int, of row: Row, _ former: ClockRecord) throws -> Bool {
         let column = table.columns[position]
-        guard let name = recorder.findings.formerReferences[table.id]?[column.id] else { return false }
-        guard let name, !row[position].isNull, let keys = try recorder.named.keys(name, in: column, of: table) else {
+        guard let name = recorder.findings.namingChanges[table.id]?[column.id] else { return false }
+        guard !row[position].isNull, let keys = try recorder.named.keys(name, in: column, of: table) else {
             return true
         }
         return keys[row[position]] == former.digests[column.id]
@@ -106,5 +106,47 @@ extension RowRecorder {
             former != table.primaryKey(of: row.values, at: row.touched.rowid ?? row.key.rowid)
         else { return }
         recorder.untold.noteFormerKey(former, of: table)
+    }
+
+    /// Whether a row holds what its record says, under the same identity.
+    func isSame(_ row: Row, _ record: ClockRecord) -> Bool {
+        (record.named ?? row.identity) == row.identity && reader.digest(row.values.digests) == record.digest
+            && reader.columnDigests(row.values.digests) == record.digests
+    }
+
+    /// Gives a row its record back whose key holds other integers now, and names the same rows by these: it is the row that it
+    /// was, and its other columns say what they said. That is not known before all rows have their identities.
+    ///
+    /// A row that a program has deleted and inserted is a new one, unless it holds what it held.
+    ///
+    /// - Parameter released: the record of the row that had the row's place.
+    /// - Returns: the record, with its place; nil where the row is another.
+    func continued(_ row: Row, _ released: ClockRecord?) throws -> (place: Int64, record: ClockRecord)? {
+        guard let tombstone = recording.tombstones[row.identity], let record = tombstone.record else { return nil }
+        let touched = row.touched
+        let isSame =
+            try touched.keyChangedFrom == tombstone.place || recorder.findings.orphanScans.contains(table.id)
+            || table.columns.indices.allSatisfy { position in
+                guard table.columns[position].id < record.digests.count else { return false }
+                return try !differs(position, of: row, record) || namesSameRow(position, of: row, record)
+            }
+        guard isSame, record.state.isAlive else { return nil }
+        let place: Int64
+        if let origin = touched.origin ?? touched.formerRecord {
+            guard let released else { return nil }
+            try clock.update(record, at: origin, formerUniques: released.uniques)
+            place = origin
+        } else {
+            let rowid = table.hasRowid ? touched.rowid ?? row.key.rowid : nil
+            if let rowid { try clock.vacate(rowid) }
+            place = try clock.insert(record, at: rowid)
+        }
+        store.count(1, record.state, row: store.rowDigest(table, row.identity), table: table)
+        if table.mapsKeys {
+            let spelled = try reader.naturalIdentity { try recorder.translated(row[$0], $0, in: table) }
+            try FoldedKeys(store: store, table: table).keep(row.identity, at: place, spelled: spelled)
+        }
+        recorder.untold.noteKey(table.primaryKey(of: row.values, at: place), of: table)
+        return (place, record)
     }
 }

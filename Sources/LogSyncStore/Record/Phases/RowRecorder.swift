@@ -10,8 +10,8 @@ struct RowRecorder {
     let recorder: Recorder
     let table: TrackedTable
     let store: OpenStore
-    private let clock: ClockTable
-    private let reader: TableReader
+    let clock: ClockTable
+    let reader: TableReader
 
     init(_ recording: TableRecording) {
         self.recording = recording
@@ -37,6 +37,9 @@ struct RowRecorder {
         guard let values = try recording.currentRow(staged.key, touched) else { return }
         let row = Row(values: values, identity: staged.identity, key: staged.key, touched: touched)
         noteFormerKey(of: row)
+        if let (place, own) = try continued(row, staged.released) {
+            return try update(row, at: place, own, mayBreakCheck: own.breaksCheck, isUnderOtherKey: true)
+        }
         if let released = staged.released, let origin = touched.origin ?? touched.formerRecord {
             // A row that was inserted anew brings all that it has.
             return try insert(
@@ -58,12 +61,6 @@ struct RowRecorder {
             return try insert(row, at: position, replacing: record, carrying: carried)
         }
         try update(row, at: position, record, mayBreakCheck: carried?.breaksCheck ?? false)
-    }
-
-    /// Whether a row holds what its record says, under the same identity.
-    private func isSame(_ row: Row, _ record: ClockRecord) -> Bool {
-        (record.named ?? row.identity) == row.identity && reader.digest(row.values.digests) == record.digest
-            && reader.columnDigests(row.values.digests) == record.digests
     }
 
     // MARK: Insert
@@ -120,7 +117,9 @@ struct RowRecorder {
 
     // MARK: Update
 
-    private func update(_ row: Row, at position: Int64, _ former: ClockRecord, mayBreakCheck: Bool) throws {
+    private func update(
+        _ row: Row, at position: Int64, _ former: ClockRecord, mayBreakCheck: Bool, isUnderOtherKey: Bool = false
+    ) throws {
         let digest = reader.digest(row.values.digests)
         let digests = reader.columnDigests(row.values.digests)
         // Both, because a dropped column renews the digests of rows that were changed before it went.
@@ -160,7 +159,7 @@ struct RowRecorder {
                 changed, writtenAt: first.captured.merging(writtenLate(changed, of: row, former)) { own, _ in own },
                 fills: first.fills, counted, renewed, besides: renumbered, of: row,
                 into: &record, at: position)
-        } else {
+        } else if !isUnderOtherKey {
             recorder.untold.noteOtherIntegers(
                 at: renumbered, key: table.primaryKey(of: row.values, at: position), in: table)
         }
@@ -249,10 +248,6 @@ struct RowRecorder {
             }
         }
         return (changed, captured, fills, isKept)
-    }
-
-    func isDefault(_ value: Value, _ position: Int) -> Bool {
-        value == store.defaultValue(of: table, position)
     }
 
     /// - Parameters:

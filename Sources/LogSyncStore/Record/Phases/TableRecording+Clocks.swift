@@ -29,8 +29,9 @@ extension TableRecording {
         for row in captured.deleted.values.sorted(by: { $0.record < $1.record }) {
             guard let record = try clock.record(at: row.record) else { continue }
             guard let identity = record.named ?? naturalIdentity(of: row.key) else { continue }
+            try keepSpelled(identity, at: row.record)
             release(
-                identity, record, milliseconds: row.milliseconds,
+                identity, record, from: row.record, milliseconds: row.milliseconds,
                 integer: table.localInteger == nil ? nil : row.record, key: primaryKey(of: row, identity))
             let uniques = table.findsByKeyDigest ? [table.keyDigest(identity)] : record.uniques
             try clock.delete(row.record, uniques: uniques)
@@ -42,6 +43,13 @@ extension TableRecording {
         let deletes = BatchDeleteRecorder(simple)
         try deletes.removeClocks(recorder)
         simpleDeletes = deletes
+    }
+
+    /// Keeps what the key of a row spelled that had its identity from another key.
+    private func keepSpelled(_ identity: RowIdentity, at place: Int64) throws {
+        guard table.mapsKeys, table.keyHasReference else { return }
+        let spelled = try FoldedKeys(store: store, table: table).identity(of: identity, at: place)
+        if spelled != identity { formerlySpelled[spelled] = identity }
     }
 
     /// An undo has promised an integer, and the row has gone again: the next one of that integer is another.

@@ -28,6 +28,8 @@ extension TableRecording {
                 try table.mapsKeys ? FoldedKeys(store: store, table: table).identity(of: given, at: origin) : spelled
             if former == spelled { return given }
         }
+        // Other integers mean the same rows in it.
+        if let given = formerlySpelled[spelled] { return given }
         let name = table.named(spelled)
         // A row that was given this identity may live on under another key.
         if let holder = try clock.row(of: name), holder != origin {
@@ -44,7 +46,8 @@ extension TableRecording {
             let former = record.identity, former != identity
         else { return nil }
         release(
-            former, record, milliseconds: touched.milliseconds, key: table.primaryKey(of: former, at: origin))
+            former, record, from: touched.movedFrom ?? origin, milliseconds: touched.milliseconds,
+            key: table.primaryKey(of: former, at: origin))
         try connection.run("UPDATE \(table.clock) SET identity = NULL WHERE row = ?", .integer(origin))
         return record
     }

@@ -14,7 +14,7 @@ struct WriteBack {
     /// The connection may be a program's, whose triggers would take the write for the program's doing.
     ///
     /// - Parameter followed: columns, by table and column id, whose references have been seen to (``FormerReferences``).
-    func apply(_ store: OpenStore, _ table: TrackedTable, except followed: SchemaFindings.FormerReferences) throws {
+    func apply(_ store: OpenStore, _ table: TrackedTable, except followed: SchemaFindings.NamingChanges) throws {
         let shownRows = ShownRows(store)
         let full = try shownRows.expand(record, row, identity, at: position, in: table)
         var isShown = false
@@ -36,7 +36,7 @@ struct WriteBack {
 
     /// A key that the migration has made here gives way to the one that another peer's has made of the same row; rows that
     /// refer to it follow, as ON UPDATE CASCADE would let them, and are recorded next.
-    private func cascade(_ store: OpenStore, _ table: TrackedTable, except followed: SchemaFindings.FormerReferences)
+    private func cascade(_ store: OpenStore, _ table: TrackedTable, except followed: SchemaFindings.NamingChanges)
         throws
     {
         guard table.keepsIdentities, table.kind == .natural, table.key.count == 1, let key = table.key.first else {

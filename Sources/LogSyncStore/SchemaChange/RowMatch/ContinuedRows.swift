@@ -11,9 +11,11 @@ struct ContinuedRows {
     private let table: TrackedTable
     private let shownRows: ShownRows
     /// The integers of rows that have others than their records, by those of the records.
-    private var moved: [Int64: Int64] = [:]
+    private(set) var moved: [Int64: Int64] = [:]
     /// The other way round.
     private var origins: [Int64: Int64] = [:]
+    /// The integers of rows that have come since.
+    private var inserted: Set<Int64> = []
 
     init(of table: TrackedTable, in store: OpenStore) throws {
         self.table = table
@@ -24,7 +26,11 @@ struct ContinuedRows {
             try key.rowid.flatMap { try clock.exists($0) ? $0 : nil }
         }
         for (key, row) in captured.touched {
-            guard let record = row.origin, let rowid = key.rowid, record != rowid else { continue }
+            guard let rowid = key.rowid, row.origin != rowid else { continue }
+            guard let record = row.origin else {
+                inserted.insert(rowid)
+                continue
+            }
             moved[record] = rowid
             origins[rowid] = record
         }
@@ -35,6 +41,20 @@ struct ContinuedRows {
         guard case .integer(let integer) = value else { return value }
         return origins[integer].map { .integer($0) } ?? value
     }
+
+    /// Whether programs have given rows integers that no record has.
+    var areAnyNew: Bool { !moved.isEmpty || !inserted.isEmpty }
+
+    /// The integers of all rows, as far as programs say.
+    ///
+    /// - Parameter records: the positions of all records.
+    func places(_ records: [Int64]) -> Set<Int64> { inserted.union(records.map(place)) }
+
+    /// Where a record's row is, as far as programs have put it under another integer.
+    func place(ofRecord position: Int64) -> Int64 { moved[position] ?? position }
+
+    /// The record of the row that programs have put under an integer, or left there; nil where what is there has come since.
+    func record(at place: Int64) -> Int64? { origins[place] ?? (moved[place] == nil ? place : nil) }
 
     /// - Parameter position: where the record is.
     /// - Returns: nil where the row is gone; with the rowid under which it is, where the table has those.

@@ -11,8 +11,16 @@ import LogSyncSQLite
 struct RenumberedRows {
     let store: OpenStore
     let table: TrackedTable
+    /// What programs have done before: a record stands under the integer that its row had at the last recording.
+    private let continued: ContinuedRows
 
     private var connection: Connection { store.connection }
+
+    init(store: OpenStore, table: TrackedTable) throws {
+        self.store = store
+        self.table = table
+        continued = try ContinuedRows(of: table, in: store)
+    }
 
     /// - Returns: which rows they are.
     func note() throws -> [(from: Int64, to: Int64)] {
@@ -55,15 +63,28 @@ struct RenumberedRows {
         try reader.forEachRow { rowid, values in
             guard let rowid,
                 let identity = try reader.naturalIdentity({ try shownRows.knownValue(values[$0], $0, in: table) }),
-                let record = try clock.row(of: identity), record != rowid
+                let record = try clock.row(of: identity), continued.place(ofRecord: record) != rowid
             else { return }
-            moves.append((record, rowid))
+            moves.append((continued.place(ofRecord: record), rowid))
         }
-        return moves
+        guard table.keepsIdentities else { return moves }
+        // An identity that comes from a former key is not what the columns say; what the record has of these is.
+        var (rows, records) = try apart()
+        for move in moves {
+            rows[move.to] = nil
+            records[move.from] = nil
+        }
+        let pairs = ContentMatch(table: table).pairs(rows, records, by: table.key.map(\.index), isUnique: true)
+        return moves + pairs.filter { $0.row != $0.record }.map { ($0.record, $0.row) }
     }
 
     private func areSome() throws -> Bool {
-        try connection.integer(
+        if continued.areAnyNew {
+            let places = continued.places(try ClockTable(table: table, connection: connection).allRows())
+            let rows = Set(try connection.rows("SELECT \(table.rowid) FROM \(table.quoted)").map(\.[0].asInteger))
+            return !places.isSubset(of: rows) && !rows.isSubset(of: places)
+        }
+        return try connection.integer(
             """
             SELECT EXISTS(SELECT 1 FROM \(table.clock) WHERE row NOT IN (SELECT \(table.rowid) FROM \(table.quoted)))
             AND EXISTS(SELECT 1 FROM \(table.quoted) WHERE \(table.rowid) NOT IN (SELECT row FROM \(table.clock)))
@@ -73,12 +94,13 @@ struct RenumberedRows {
     /// The digests of rows, by integer, and of records, that do not say the same under one integer.
     private func apart() throws -> (rows: [Int64: [UInt64]], records: [Int64: [UInt32]]) {
         let clock = ClockTable(table: table, connection: connection)
+        let shownRows = ShownRows(store)
         var rows: [Int64: [UInt64]] = [:]
         var records: [Int64: [UInt32]] = [:]
         try TableReader(table: table, store: store).forEachRow { rowid, values in
             guard let rowid else { return }
             let digests = TableReader.Row(values: values, of: table).digests
-            let known = try clock.record(at: rowid)?.digests
+            let known = try continued.record(at: rowid).flatMap { try clock.record(at: $0)?.digests }
             let isSame = known.map { known in
                 table.columns.indices.allSatisfy { index in
                     let id = table.columns[index].id
@@ -91,7 +113,13 @@ struct RenumberedRows {
         }
         let gone = try connection.rows(
             "SELECT row FROM \(table.clock) WHERE row NOT IN (SELECT \(table.rowid) FROM \(table.quoted))")
-        for row in gone { records[row[0].asInteger] = try clock.record(at: row[0].asInteger)?.digests }
+        for row in gone.map(\.[0].asInteger) + continued.moved.keys {
+            let place = continued.place(ofRecord: row)
+            guard records[place] == nil, try place == row || shownRows.reader(table).row(at: place) == nil else {
+                continue
+            }
+            records[place] = try clock.record(at: row)?.digests
+        }
         return (rows, records)
     }
 
