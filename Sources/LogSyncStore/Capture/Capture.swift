@@ -7,18 +7,7 @@ import LogSyncSQLite
 /// add, rename, drop and rebuild freely (Documentation/design.md, section 4). Pending columns have no types: NEW and
 /// OLD already have the column's affinity, and the value is to stay what it is.
 enum Capture {
-    enum Kind: Int64 {
-        case insert = 1
-        case update = 2
-        case delete = 3
-        /// The key moved away from here; the next row says where to.
-        case rekeyedFrom = 4
-        case rekeyedTo = 5
-        /// Found by a comparison, not by a trigger.
-        case found = 6
-        /// Inserted by an undo of its deletion (``ReturnedRows``).
-        case returned = 7
-    }
+    typealias Kind = CaptureKind
 
     static let triggerNames = ["insert", "update", "rekey", "delete"]
 
@@ -135,21 +124,7 @@ enum Capture {
         let place =
             try table.hasRowid
             ? [.integer(position)] : identity.flatMap { try ShownRows(store).shownKey($0, at: position, in: table) }
-        if let place { try note(at: place, in: table, on: store.connection) }
-    }
-
-    /// - Parameter place: the row's rowid, or its key in a table without.
-    static func note(at place: [Value], in table: TrackedTable, on connection: Connection) throws {
-        let keys = table.capturesKey ? table.keyColumnNames.map { ", \(SQL.name($0))" }.joined() : ""
-        let targets = table.capturesKey ? table.key.indices.map { ", k\($0)" }.joined() : ""
-        let statement = try connection.prepare(
-            """
-            INSERT INTO \(table.pending)(kind, row, ms\(targets))
-            SELECT \(Kind.found.rawValue), \(table.hasRowid ? table.rowid : "NULL"), \(SQL.milliseconds)\(keys)
-            FROM \(table.quoted) WHERE \(table.hasRowid ? "\(table.rowid) = ?" : table.keyCondition)
-            """)
-        for (index, value) in place.enumerated() { statement.bind(value, at: index + 1) }
-        try statement.run()
+        if let place { try table.noteFound(at: place, on: store.connection) }
     }
 }
 

@@ -16,6 +16,8 @@ struct CatalogCache {
     var hasUndecided: Bool?
     /// Whether columns or tables are left alone because they seem to refer to other rows (``HeldReferences``).
     var hasHeldReferences: Bool?
+    /// Whether there may be cells of parked rows that no log has (``LeftCells``).
+    var hasLeftCells: Bool?
     /// Whether another peer has said of columns since what they were called (``LateRenames``).
     var hasLateRenames: Bool?
     /// Whether the store is known to have noted what its references mean.

@@ -18,7 +18,10 @@ struct KeyNames {
 
     /// The key that says what inserts leave out: the table's first one.
     func key(of table: String) -> FirstKey? {
-        if let first = store.catalog.keys.firstKey(of: table) { return FirstKey(names: first, isOnly: false) }
+        // Where no key was the first, rows say all that they have, but for rows of an earlier version.
+        if let first = store.catalog.keys.firstKey(of: table), !first.isEmpty {
+            return FirstKey(names: first, isOnly: false)
+        }
         if let table = store.catalog[table] {
             // The setting comes with the transaction that has the first row of another key.
             return table.key.isEmpty

@@ -158,13 +158,20 @@ enum StoreSchema {
         """
 
     /// What is made when it is first needed.
-    static let later = [undecided, dropped]
+    static let later = [undecided, dropped, left]
 
     static let undecided = """
         -- What rows held in columns of which it is to be decided what they are, as digests.
         CREATE TABLE IF NOT EXISTS logsync_undecided(
             table_id INTEGER NOT NULL, column TEXT NOT NULL, identity BLOB NOT NULL, digest INTEGER NOT NULL,
             PRIMARY KEY(table_id, column, identity)) WITHOUT ROWID;
+        """
+
+    static let left = """
+        -- What parked rows held in columns that are left alone.
+        CREATE TABLE IF NOT EXISTS logsync_left(
+            table_id INTEGER NOT NULL, identity BLOB NOT NULL, column TEXT NOT NULL, value,
+            PRIMARY KEY(table_id, identity, column)) WITHOUT ROWID;
         """
 
     static let dropped = """

@@ -45,7 +45,7 @@ final class Recorder {
     /// The identities of rows that came with their tables.
     private(set) lazy var arrived = ArrivedRows(self)
     /// The rows that columns name by their keys.
-    private(set) lazy var named = NamedRows(store, findings.formerIntegers)
+    private(set) lazy var named = NamedRows(store, findings.formerReferenceKeys)
     /// What migrations have put from one table into another.
     private(set) lazy var moved = MovedValues(self)
     /// What only this store's programs are told.

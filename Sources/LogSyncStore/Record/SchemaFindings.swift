@@ -39,8 +39,8 @@ package struct SchemaFindings: Sendable, Equatable {
     /// Columns whose rows named others by their integers or by a key, and name them by another key now.
     var namingChanges: NamingChanges = [:]
 
-    /// The integers by which the rows were named that are named by a key now.
-    var formerIntegers = FormerIntegers()
+    /// By what the rows were named that are named by another key now.
+    var formerReferenceKeys = FormerReferenceKeys()
 
     /// The clock records of rows that have something there which named a row by its integer, by table id.
     var formerReferenceRows: [Int64: [Int64]] = [:]
@@ -86,7 +86,7 @@ package struct SchemaFindings: Sendable, Equatable {
         retypedColumns.merge(other.retypedColumns) { $0.union($1) }
         namingChanges.merge(other.namingChanges) { $0.merging($1) { former, _ in former } }
         formerReferenceRows.merge(other.formerReferenceRows) { $0 + $1 }
-        formerIntegers.formUnion(other.formerIntegers)
+        formerReferenceKeys.formUnion(other.formerReferenceKeys)
         newReferences.merge(other.newReferences) { $0.union($1) }
     }
 }

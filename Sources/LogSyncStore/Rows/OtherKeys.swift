@@ -54,10 +54,11 @@ struct OtherKeys {
             }
         }
         // A row may go on by the key that it had.
-        guard table.keepsIdentities, store.catalog.keys.firstKey(of: table.name)?.map(\.folded) == [name.folded],
+        guard table.keepsIdentities, store.catalog.keys.firstKey(of: table.name) != nil,
             let part = KeyPart(key, collation: .binary)
         else { return nil }
-        let identity = RowIdentity(natural: [part])
+        let epoch = store.catalog.keys.epoch(of: table.name, key: [name])
+        let identity = RowIdentity(natural: (epoch.map { [$0] } ?? []) + [part])
         return try ShownRows(store).locate(identity, in: table).map { _ in identity }
     }
 

@@ -12,6 +12,11 @@ extension ShownRows {
         return try identity.flatMap { try currentRow($0, at: position, in: table) }
     }
 
+    /// Where a row is in its table: at its rowid, or its key in a table without.
+    func place(_ identity: RowIdentity, at position: Int64, in table: TrackedTable) throws -> [Value]? {
+        try table.hasRowid ? [.integer(position)] : shownKey(identity, at: position, in: table)
+    }
+
     /// What a row's key spells, by the identities of the rows that it names; nil for a key with a NULL in it.
     func spelledIdentity(_ row: TableReader.Row, in table: TrackedTable) throws -> RowIdentity? {
         try reader(table).naturalIdentity { try identityValue(row.values[$0], $0, in: table) }

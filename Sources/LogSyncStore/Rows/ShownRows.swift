@@ -258,6 +258,8 @@ final class ShownRows {
         try redeemReservation(position.rowid, in: table)
         try keepKey(full, shownAs: row, at: place, in: table, replacing: replaced)
         try FoldedKeys(store: store, table: table).keep(full.identity, at: place, replacing: replaced)
+        let key = position.rowid.map { [.integer($0)] } ?? table.key.map { row.values[$0.index] }
+        try LeftCells(table, in: store).giveBack(full, at: key)
         return true
     }
 
@@ -323,9 +325,7 @@ final class ShownRows {
     ) throws -> Bool {
         let shown = try shownValues(full, in: table, replacing: replaced)
         var breaksCheck = former.breaksCheck
-        var key =
-            try table.hasRowid
-            ? [.integer(position)] : shownKey(full.identity, at: position, in: table) ?? []
+        var key = try place(full.identity, at: position, in: table) ?? []
         if !table.hasRowid, let formerRow { key = table.key.map { formerRow.values[$0.index] } }
         var changed: [(position: Int, value: Value)] = []
         for (position, value) in shown.enumerated() {
@@ -376,6 +376,8 @@ final class ShownRows {
 
     /// Takes a standing row out of its table; its integer stays promised to it.
     func hide(_ full: RowState, at position: Int64, uniques: [Int32], in table: TrackedTable) throws {
+        let cells = LeftCells(table, in: store)
+        if let place = try place(full.identity, at: position, in: table) { try cells.keep(full.identity, at: place) }
         try remove(full.identity, at: position, in: table)
         let uniques = table.findsByKeyDigest && !full.identity.isSurrogate ? [table.keyDigest(full.identity)] : uniques
         try ClockTable(table: table, connection: connection).delete(position, uniques: uniques)

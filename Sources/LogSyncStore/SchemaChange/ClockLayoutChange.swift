@@ -133,7 +133,7 @@ struct ClockLayoutChange {
         var left: [(rowid: Int64?, row: TableReader.Row)] = []
         let parts = try former.map { _ in
             try FormerKeyParts(
-                of: table, findings.namingChanges[table.id] ?? [:], findings.formerIntegers, in: store)
+                of: table, findings.namingChanges[table.id] ?? [:], findings.formerReferenceKeys, in: store)
         }
         func spelled(_ row: TableReader.Row) throws -> RowIdentity? {
             guard table.kind != .surrogate else { return nil }
@@ -168,7 +168,7 @@ struct ClockLayoutChange {
         }
         var origins: [Int: Int64] = [:]
         if former != nil {
-            for (index, origin) in try matchByContent(left.map(\.row), except: moved, formerly) {
+            for (index, origin) in try matchByContent(left.map(\.row), parts, except: moved, formerly) {
                 moved.insert(origin)
                 origins[index] = origin
                 let row = left[index].row
@@ -247,7 +247,7 @@ struct ClockLayoutChange {
     ///
     /// - Returns: rows' indexes with their records.
     private func matchByContent(
-        _ rows: [TableReader.Row], except moved: Set<Int64>, _ formerly: FormerRecords
+        _ rows: [TableReader.Row], _ parts: FormerKeyParts?, except moved: Set<Int64>, _ formerly: FormerRecords
     ) throws -> [(Int, Int64)] {
         guard !rows.isEmpty, let former else { return [] }
         let names = Set(former.names.map { $0.folded } + table.orderedKeyNames.map { $0.folded })
@@ -268,6 +268,14 @@ struct ClockLayoutChange {
         // Of these the digests are other ones than what was recorded.
         let retyped = findings.retypedColumns[table.id] ?? []
         let untouched = others.filter { !retyped.contains(table.columns[$0].id) }
+        if let parts, !parts.isEmpty {
+            let formerly = Dictionary(uniqueKeysWithValues: rows.enumerated().map { ($0, parts.digests(of: $1)) })
+            for (index, record) in match.pairs(formerly, records, by: unique[0], isUnique: true) {
+                left[index] = nil
+                records[record] = nil
+                found.append((index, record))
+            }
+        }
         for (columns, isUnique) in contents + unique.dropFirst().map({ ($0, true) }) where !columns.isEmpty {
             for (index, record) in match.pairs(left, records, by: columns, isUnique: isUnique) {
                 left[index] = nil

@@ -28,24 +28,6 @@ import LogSyncState
 // from then on, (name), and goes on naming rows by them. `n(id INTEGER PRIMARY KEY, v)` becomes `n(id TEXT PRIMARY KEY, v)`:
 // its rows keep the identities that they were given at their inserts, and new ones are named by their texts.
 
-/// How the records of a table were found before its key changed.
-struct FormerKey {
-    var kind: TrackedTable.IdentityKind
-    /// By names in logs.
-    var names: [String]
-    /// In the same order.
-    var collations: [Collation]
-    /// Whether records stood under the integers of their rows.
-    var isInteger: Bool
-    /// The columns, by lower-case names, whose values were numbers, and are references now.
-    var numbers: Set<String> = []
-
-    /// A column of the key has another name in logs now.
-    mutating func rename(_ name: String, to told: String) {
-        names = names.map { $0.folded == name.folded ? told : $0 }
-    }
-}
-
 extension SchemaReconciliation {
     /// What `logsync_table` says of a table's key.
     private struct Registered {
@@ -206,6 +188,7 @@ extension SchemaReconciliation {
     func reconcileKeys(_ changes: [Int64: FormerKey]) throws -> [Int64: FormerKey] {
         var changes = changes
         changes.merge(try reconcileKinds(areNamesKnown: true)) { known, _ in known }
+        let named = try NamingColumns(connection)
         for table in try registered() where table.kind == .natural && table.logName != SettingTable.name {
             // Rows go by columns that were chosen, whatever the table has for a key.
             let present =
@@ -222,11 +205,23 @@ extension SchemaReconciliation {
             let comparesAlike =
                 table.schema.integerKey != nil || collations.count != key.count
                 || store.catalog.tables.first { $0.id == table.id }?.key.map(\.collation) == collations
-            if isSame && comparesAlike, try !hasOtherTypes(table, present) { continue }
+            if isSame && comparesAlike, try !hasOtherTypes(table, present), !namesOtherwise(table, named) { continue }
             if changes[table.id] == nil { changes[table.id] = table.former }
             try change(table, to: .natural, key: key)
         }
         return changes
+    }
+
+    /// Whether a column of the key names rows of another table by another of their columns than before.
+    private func namesOtherwise(_ row: Registered, _ named: NamingColumns) -> Bool {
+        guard let table = store.catalog.tables.first(where: { $0.id == row.id }) else { return false }
+        return table.key.contains { key in
+            let column = table.columns[key.index]
+            guard let former = named.name(of: column.id, in: table.id),
+                let now = store.catalog.naming(column, in: table)
+            else { return false }
+            return now.table.folded == former.table.folded && now != former
+        }
     }
 
     /// Whether the integers that have come in place of a table's key are not what the key said: each machine's migration has
@@ -346,52 +341,29 @@ extension SchemaReconciliation {
         return found
     }
 
+    /// Whether some row of a table of local integers has its identity from a key: another peer has had one, as an earlier version
+    /// names rows, or it is known which was the first.
+    private func hasNamedRows(_ table: Registered) throws -> Bool {
+        if try KeyHistory(connection).firstKey(of: table.logName) != nil { return true }
+        return try connection.integer(
+            """
+            SELECT EXISTS(SELECT 1 FROM logsync_clock_\(table.id) WHERE substr(identity, 1, 1) <> x'00') OR EXISTS(
+              SELECT 1 FROM logsync_kept WHERE table_name = ? COLLATE NOCASE AND substr(identity, 1, 1) <> x'00')
+            """, .text(table.logName)) == 1
+    }
+
     private func change(_ table: Registered, to kind: TrackedTable.IdentityKind, key: [String]) throws {
         try connection.run(
             "UPDATE logsync_table SET identity = ?2, key_columns = ?3 WHERE id = ?1", .integer(table.id),
             .text(kind.rawValue), key.isEmpty ? .null : .text(try KeyList.encode(key)))
         try KeyHistory.keepIdentities(of: table.id, on: connection)
+        if try table.kind == .surrogate && kind == .natural && !key.isEmpty && !hasNamedRows(table) {
+            // No key is the first one: another peer's next release may have another.
+            try Settings(store).set(KeyHistory.setting, table.logName, KeyList.encode([]))
+        }
         // Columns that were chosen are the first key, too, where rows go by others from now on.
         let wasKey = table.kind == .natural || table.kind == .columns && key.map(\.folded) != table.key.map(\.folded)
         guard wasKey, !table.key.isEmpty, try KeyHistory(connection).firstKey(of: table.logName) == nil else { return }
         try Settings(store).set(KeyHistory.setting, table.logName, KeyList.encode(table.key))
-    }
-}
-
-extension FormerKey {
-    /// The identities that a row may have been given under the former key: its values as they are, or, where the key's
-    /// type has changed, as numbers or texts.
-    ///
-    /// - Parameter value: what a column of this name in logs holds; nil where it has gone.
-    func identities(_ value: (String) throws -> Value?) rethrows -> [RowIdentity] {
-        var values: [Value] = []
-        for name in names {
-            guard let value = try value(name) else { return [] }
-            values.append(value)
-        }
-        guard !values.isEmpty, values.count == collations.count else { return [] }
-        let texts = values.map { value in
-            if case .integer(let integer) = value { Value.text(Array(String(integer).utf8)[...]) } else { value }
-        }
-        let integers = values.map { value in
-            if case .text(let bytes) = value, let integer = Int64(String(decoding: bytes, as: UTF8.self)) {
-                Value.integer(integer)
-            } else {
-                value
-            }
-        }
-        return [values, texts, integers].compactMap { values in
-            let parts = zip(values, collations).compactMap { KeyPart($0, collation: $1) }
-            return parts.count == values.count ? RowIdentity(natural: parts) : nil
-        }
-    }
-
-    /// The integer that a value of the present key spells.
-    static func integer(_ value: Value) -> Int64? {
-        switch value {
-        case .integer(let integer): integer
-        case .text(let bytes): Int64(String(decoding: bytes, as: UTF8.self))
-        default: nil
-        }
     }
 }

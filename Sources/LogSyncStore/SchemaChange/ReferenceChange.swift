@@ -98,8 +98,8 @@ struct ReferenceChange {
                 continue
             }
             try store.tell([former.column, now?.column].compactMap(\.self), of: column, in: table)
-            // A part of the row's own key says which row it is.
-            if !column.isKey { renamed[column.id] = .some(former.column) }
+            // A part of the row's own key says which row it is, unless the row has its identity from another.
+            if !column.isKey || table.keepsIdentities { renamed[column.id] = .some(former.column) }
         }
         return renamed
     }

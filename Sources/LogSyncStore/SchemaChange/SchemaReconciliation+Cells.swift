@@ -39,8 +39,9 @@ extension SchemaReconciliation {
             guard var record = try clock.record(at: position) else { continue }
             let present = try continued.row(of: record, at: position)?.row
             try changes.renamedLate.move(in: &record, present, in: table, store)
-            if let present, changes.held.isEmpty {
-                try gone.formUnion(keepValues(of: changes.dropped, in: &record, from: present, table, shownRows))
+            if let present {
+                let nowhere = try keepValues(of: changes.dropped, in: &record, from: present, table, shownRows)
+                if changes.held.isEmpty { gone.formUnion(nowhere) }
             }
             if !dropped.isEmpty {
                 for id in dropped where id < record.digests.count { record.digests[id] = 0 }
@@ -99,7 +100,12 @@ extension SchemaReconciliation {
         return try dropped.filter { id in
             guard record.digests.indices.contains(id) else { return false }
             let digest = record.digests[id]
-            let place = present.digests.firstIndex { UInt32(truncatingIfNeeded: $0) == digest }
+            // The same migration may have given the column another type.
+            let place =
+                present.digests.firstIndex { UInt32(truncatingIfNeeded: $0) == digest }
+                ?? present.values.firstIndex { value in
+                    value.otherTypes.contains { UInt32(truncatingIfNeeded: table.valueDigest.of($0)) == digest }
+                }
             guard digest == none || place != nil else { return true }
             var cell = record.state.cell(id)
             let value = try place.map { try shownRows.identityValue(present.values[$0], $0, in: table) }

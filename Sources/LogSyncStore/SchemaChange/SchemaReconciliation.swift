@@ -56,7 +56,7 @@ struct SchemaReconciliation {
         findings.tablesByValues = try LaterRows(store).found(findings.newTables)
         let (references, former) = try ReferenceChange(store: store).note(retyped: findings.retypedColumns)
         findings.namingChanges = former
-        findings.formerIntegers = try FormerIntegers(former, in: store)
+        findings.formerReferenceKeys = try FormerReferenceKeys(integersOf: former, in: store)
         if !references.isEmpty {
             try store.reloadCatalog()
             try keepIdentities(where: references, &keys)
@@ -87,6 +87,7 @@ struct SchemaReconciliation {
             }
             if areOthers { remade.insert(table.id) }
         }
+        try findings.formerReferenceKeys.read(former, in: store)
         // What columns held is compared by the rows that they named, in whatever table these are.
         try heldValues.note()
         for table in store.catalog.tables where !findings.newTables.contains(table.id) {
@@ -313,6 +314,7 @@ struct SchemaReconciliation {
             try connection.run("DELETE FROM logsync_table WHERE id = ?", .integer(table.id))
             try ReferenceHistory.forget(table.id, on: connection)
             try NamingColumns.forget(table.id, on: connection)
+            try LeftCells.forget(table.id, on: connection)
             try TableExtent.forget(table.id, on: connection)
             try FormerNames(connection).forget(table.id)
         }

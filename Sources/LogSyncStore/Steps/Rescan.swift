@@ -38,8 +38,8 @@ struct Rescan {
         for table in store.catalog.tables {
             if let found = compared[table.id] {
                 findings.orphans[table.id] = found.orphans
-                for row in found.rows { try Capture.note(at: [.integer(row)], in: table, on: connection) }
-                for key in found.keys { try Capture.note(at: key, in: table, on: connection) }
+                for row in found.rows { try table.noteFound(at: [.integer(row)], on: connection) }
+                for key in found.keys { try table.noteFound(at: key, on: connection) }
             } else {
                 try Capture.noteEverything(table, on: connection)
             }

@@ -73,11 +73,11 @@ extension RowRecorder {
     }
 
     /// Whether a column names the row that it named at the last recording by another key, because a migration has changed by which
-    /// key it names rows. Where the column that named them is gone, every change is taken for that.
+    /// key it names rows.
     func restatesReference(_ position: Int, of row: Row, _ former: ClockRecord) throws -> Bool {
         let column = table.columns[position]
-        guard let name = recorder.findings.namingChanges[table.id]?[column.id] else { return false }
-        guard !row[position].isNull, let keys = try recorder.named.keys(name, in: column, of: table) else {
+        guard recorder.findings.namingChanges[table.id]?[column.id] != nil else { return false }
+        guard !row[position].isNull, let keys = try recorder.named.formerKeys(of: column, in: table) else {
             return true
         }
         return keys[row[position]] == former.digests[column.id]

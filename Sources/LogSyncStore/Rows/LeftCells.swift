@@ -1,0 +1,108 @@
+import LogSyncModel
+import LogSyncSQLite
+import LogSyncState
+
+// What rows hold in columns that are left alone, while they are not in their tables.
+//
+// The problem. A column is left alone until it is known what it is: whether it refers to other rows, or what it was called. What
+// programs write there no log has, and nothing is known of it but what the row holds. A row that is parked is not in its
+// table; some are only for a moment, as rows are that exchange a UNIQUE value.
+//
+// The rule. What a row holds there is kept when it goes, and comes back with it. Where it is known by then what the column is,
+// it is a write, as it is for rows that have stayed, unless another peer has said something of the cell.
+
+/// The cells of parked rows that no log has.
+struct LeftCells {
+    private let store: OpenStore
+    private let table: TrackedTable
+    private var connection: Connection { store.connection }
+
+    init(_ table: TrackedTable, in store: OpenStore) {
+        self.table = table
+        self.store = store
+    }
+
+    /// The columns of a table that are left alone, as it has them.
+    private var columns: [String] {
+        table.schema.columns.filter {
+            !$0.isGenerated && table.localPositions[$0.name.folded] == nil
+                && $0.name.folded != table.localInteger?.folded
+        }.map(\.name)
+    }
+
+    /// Keeps what a row holds, before it goes.
+    ///
+    /// - Parameter place: the row's rowid, or its key in a table without.
+    func keep(_ identity: RowIdentity, at place: [Value]) throws {
+        let columns = columns
+        guard !columns.isEmpty else { return }
+        if try !isAny() {
+            try connection.execute(StoreSchema.left)
+            try store.acceptSchemaVersion()
+            store.cached.hasLeftCells = true
+        }
+        try forget(identity)
+        let statement = try connection.prepare("SELECT \(SQL.list(columns)) FROM \(table.quoted) WHERE \(condition)")
+        for (index, value) in place.enumerated() { statement.bind(value, at: index + 1) }
+        defer { statement.reset() }
+        guard try statement.step() else { return }
+        for (index, column) in columns.enumerated() {
+            try connection.run(
+                "INSERT INTO logsync_left(table_id, identity, column, value) VALUES(?, ?, ?, ?)", .integer(table.id),
+                .blob(identity.bytes), .text(column.folded), statement.value(index))
+        }
+    }
+
+    /// Lets a row that has come back hold what it held.
+    ///
+    /// - Parameter place: the row's rowid, or its key in a table without.
+    func giveBack(_ full: RowState, at place: [Value]) throws {
+        guard try isAny() else { return }
+        let left = Set(columns.map(\.folded))
+        let kept = try connection.rows(
+            "SELECT column, value FROM logsync_left WHERE table_id = ? AND identity = ?", .integer(table.id),
+            .blob(full.identity.bytes))
+        var isWritten = false
+        for cell in kept {
+            let name = String(text: cell[0])
+            guard let column = table.schema.column(name)?.name else { continue }
+            if !left.contains(name) {
+                // It is known by now what the column is.
+                guard let position = table.localPositions[name], !isSaid(table.columns[position].name, of: full) else {
+                    continue
+                }
+                isWritten = true
+            }
+            let statement = try connection.prepare(
+                "UPDATE \(table.abortClause)\(table.quoted) SET \(SQL.name(column)) = ? WHERE \(condition)")
+            for (index, value) in ([cell[1]] + place).enumerated() { statement.bind(value, at: index + 1) }
+            _ = try statement.write()
+        }
+        if isWritten { try table.noteFound(at: place, on: connection) }
+        if !kept.isEmpty { try forget(full.identity) }
+    }
+
+    private var condition: String { table.hasRowid ? "\(table.rowid) = ?" : table.keyCondition }
+
+    private func isAny() throws -> Bool {
+        if let known = store.cached.hasLeftCells { return known }
+        let isAny = try TableSchema.read("logsync_left", on: connection) != nil
+        store.cached.hasLeftCells = isAny
+        return isAny
+    }
+
+    private func isSaid(_ column: String, of full: RowState) -> Bool {
+        full.state.cellsByName.contains { $0.key.folded == column.folded && !$0.value.versions.isEmpty }
+    }
+
+    private func forget(_ identity: RowIdentity) throws {
+        try connection.run(
+            "DELETE FROM logsync_left WHERE table_id = ? AND identity = ?", .integer(table.id), .blob(identity.bytes))
+    }
+
+    /// Forgets what is kept of a table that is not here any more.
+    static func forget(_ table: Int64, on connection: Connection) throws {
+        guard try TableSchema.read("logsync_left", on: connection) != nil else { return }
+        try connection.run("DELETE FROM logsync_left WHERE table_id = ?", .integer(table))
+    }
+}
