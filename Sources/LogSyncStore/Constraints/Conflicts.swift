@@ -172,7 +172,10 @@ struct Conflicts {
     /// Cells under a policy that makes one value of all versions are settled by it.
     private func isConflict(_ cell: CellState, _ name: String, all: Bool) throws -> Bool {
         if all, isCountedBySeveral(cell) { return true }
-        guard Set(cell.versions.map(\.value)).count > 1 else { return false }
+        // Versions that say the same row in two ways contradict each other in nothing.
+        guard Set(cell.versions.map(\.value)).count > 1,
+            try Set(cell.versions.map { try meant($0.value ?? .null, name) }).count > 1
+        else { return false }
         let policy = store.policies.policy(table.name, name).name
         return all || !["max", "min", "union", "sum"].contains(policy)
     }
@@ -210,7 +213,13 @@ struct Conflicts {
     /// A value as this store has it; a reference to a row that is not here is NULL.
     func local(_ value: Value, _ column: String) throws -> Value {
         let reference = table.positions[column.folded].flatMap { table.columns[$0].reference }
-        return try ShownRows(store).local(value, reference) ?? .null
+        return try ShownRows(store).local(meant(value, column), reference) ?? .null
+    }
+
+    /// A value in the terms of the column, by what it names rows.
+    private func meant(_ value: Value, _ column: String) throws -> Value {
+        guard let position = table.positions[column.folded] else { return value }
+        return try ShownRows(store).meant(value, at: position, in: table)
     }
 
     private func shown(_ cell: CellState, _ name: String) throws -> Value {
