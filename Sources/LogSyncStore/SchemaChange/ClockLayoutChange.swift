@@ -212,9 +212,8 @@ struct ClockLayoutChange {
             try connection.integer("SELECT 1 FROM \(old) WHERE row = ?", .integer(record)) != nil
         }
         let names = try former.identities { name -> Value? in
-            guard let position = table.positions[name.folded] else { return nil }
+            guard let position = table.positions[name.folded], parts?.isOther(position) != true else { return nil }
             let value = row.values[position]
-            if let part = parts?.spelled(value, at: position) { return part }
             return try isNumber(position) ? value : shownRows.knownValue(value, position, in: table)
         }
         for identity in names {

@@ -9,8 +9,7 @@ import LogSyncState
 /// out before.
 struct FormerKeyParts {
     private struct Part {
-        /// What a value was, as identities have it, and as the table had it; nil where its column is gone.
-        var spelled: Value?
+        /// What a value was in its row; nil where its column is gone.
         var local: Value?
         /// The same, as records have it.
         var digest: UInt32?
@@ -37,13 +36,9 @@ struct FormerKeyParts {
             let digest = try keys.digest(of: name?.column, of: parent, in: store)
             var read: [Value: Part] = [:]
             try present.forEachRow { row in
-                let local = formerly.map { row.values[$0] }
-                read[row.key] =
-                    name == nil
-                    ? Part(
-                        spelled: .reference(row.identity),
-                        local: keys.integer(of: row.identity, in: parent).map { .integer($0) }, digest: digest(row))
-                    : Part(spelled: local, local: local, digest: digest(row))
+                let integer = keys.integer(of: row.identity, in: parent).map { Value.integer($0) }
+                read[row.key] = Part(
+                    local: name == nil ? integer : formerly.map { row.values[$0] }, digest: digest(row))
             }
             parts[position] = read
         }
@@ -51,8 +46,8 @@ struct FormerKeyParts {
 
     var isEmpty: Bool { parts.isEmpty }
 
-    /// What a value was in the identity of its row; nil where that is what it is now.
-    func spelled(_ value: Value, at position: Int) -> Value? { parts[position]?[value]?.spelled }
+    /// Whether what a column holds says nothing of the former key.
+    func isOther(_ position: Int) -> Bool { parts[position] != nil }
 
     /// What a value was in its row.
     func local(_ value: Value, at position: Int) -> Value { parts[position]?[value]?.local ?? value }
