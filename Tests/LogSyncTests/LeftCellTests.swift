@@ -50,6 +50,37 @@ struct LeftCellTests {
         #expect(try shown(b) == ["m 3 3", "n 4 -", "x 2 1", "y 1 2"])
     }
 
+    @Test("hold nothing in a row that is inserted anew, and what a constraint refuses as soon as it does not")
+    func refused() async throws {
+        let (a, b) = try await machines()
+        try a.execute("INSERT INTO t(k, code) VALUES('n', '3')")
+        _ = try await a.sync()
+        try b.execute("INSERT INTO t VALUES('m', '3', 3)")
+        try await settle(b, a)
+        try await b.with { _ = try await $0.dropParked(table: "t", key: [.text(Array("m".utf8)[...])]) }
+        try await settle(b, a)
+        try a.execute("INSERT INTO t(k, code) VALUES('m', '5')")
+        try await settle(a, b)
+        #expect(try shown(b) == ["m 5 -", "n 3 -", "x 1 1", "y 2 2"])
+
+        try a.execute("INSERT INTO t(k, code) VALUES('l', '4')")
+        _ = try await a.sync()
+        try b.execute("CREATE UNIQUE INDEX one ON t(owner_id); INSERT INTO t VALUES('o', '4', 3)")
+        try await settle(b, a)
+        #expect(try shown(b) == ["l 4 -", "m 5 -", "n 3 -", "x 1 1", "y 2 2"])
+        try b.execute("UPDATE t SET owner_id = 3 WHERE k = 'n'")
+        try a.execute("UPDATE t SET code = '6' WHERE k = 'l'")
+        try await settle(a, b)
+        #expect(try shown(b) == ["l 6 -", "m 5 -", "n 3 3", "o 4 -", "x 1 1", "y 2 2"])
+        try a.execute("UPDATE t SET code = '8' WHERE k = 'l'")
+        try b.execute("UPDATE t SET owner_id = NULL WHERE k = 'n'; UPDATE t SET code = '8' WHERE k = 'o'")
+        try await settle(a, b)
+        #expect(try shown(b) == ["l 8 -", "m 5 -", "n 3 -", "x 1 1", "y 2 2"])
+        try a.execute("UPDATE t SET code = '9' WHERE k = 'l'")
+        try await settle(a, b)
+        #expect(try shown(b) == ["l 9 -", "m 5 -", "n 3 -", "o 8 3", "x 1 1", "y 2 2"])
+    }
+
     @Test("are written with their rows where it is known by then what they are, unless others have written them")
     func decided() async throws {
         let (a, b) = try await machines()

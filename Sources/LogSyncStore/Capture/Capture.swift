@@ -121,9 +121,7 @@ enum Capture {
 
     /// Notes one row as possibly changed.
     static func note(at position: Int64, identity: RowIdentity?, in table: TrackedTable, _ store: OpenStore) throws {
-        let place =
-            try table.hasRowid
-            ? [.integer(position)] : identity.flatMap { try ShownRows(store).shownKey($0, at: position, in: table) }
+        let place = try ShownRows(store).place(identity, at: position, in: table)
         if let place { try table.noteFound(at: place, on: store.connection) }
     }
 }

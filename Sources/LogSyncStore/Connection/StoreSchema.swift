@@ -171,6 +171,7 @@ enum StoreSchema {
         -- What parked rows held in columns that are left alone.
         CREATE TABLE IF NOT EXISTS logsync_left(
             table_id INTEGER NOT NULL, identity BLOB NOT NULL, column TEXT NOT NULL, value,
+            inserts TEXT NOT NULL,                 -- by which the row was there
             PRIMARY KEY(table_id, identity, column)) WITHOUT ROWID;
         """
 

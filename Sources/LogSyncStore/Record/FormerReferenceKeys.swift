@@ -72,7 +72,7 @@ struct FormerReferenceKeys: Sendable, Equatable {
     private static func goneColumn(_ name: String, of table: TrackedTable, on connection: Connection) throws -> Int? {
         try connection.integer(
             """
-            SELECT max(id) FROM logsync_column WHERE table_id = ? AND coalesce(log_name, name) = ? COLLATE NOCASE AND dropped
+            SELECT max(id) FROM logsync_column WHERE table_id = ? AND log_name = ? COLLATE NOCASE AND dropped
             """, .integer(table.id), .text(name)
         ).map { Int($0) }
     }

@@ -32,24 +32,22 @@ struct LeftCells {
 
     /// Keeps what a row holds, before it goes.
     ///
-    /// - Parameter place: the row's rowid, or its key in a table without.
-    func keep(_ identity: RowIdentity, at place: [Value]) throws {
+    func keep(_ full: RowState, at position: Int64) throws {
         let columns = columns
-        guard !columns.isEmpty else { return }
+        guard !columns.isEmpty,
+            let place = try ShownRows(store).place(full.identity, at: position, in: table)
+        else { return }
         if try !isAny() {
             try connection.execute(StoreSchema.left)
             try store.acceptSchemaVersion()
             store.cached.hasLeftCells = true
         }
-        try forget(identity)
         let statement = try connection.prepare("SELECT \(SQL.list(columns)) FROM \(table.quoted) WHERE \(condition)")
         for (index, value) in place.enumerated() { statement.bind(value, at: index + 1) }
         defer { statement.reset() }
         guard try statement.step() else { return }
         for (index, column) in columns.enumerated() {
-            try connection.run(
-                "INSERT INTO logsync_left(table_id, identity, column, value) VALUES(?, ?, ?, ?)", .integer(table.id),
-                .blob(identity.bytes), .text(column.folded), statement.value(index))
+            try keep(statement.value(index), column, of: full)
         }
     }
 
@@ -60,10 +58,12 @@ struct LeftCells {
         guard try isAny() else { return }
         let left = Set(columns.map(\.folded))
         let kept = try connection.rows(
-            "SELECT column, value FROM logsync_left WHERE table_id = ? AND identity = ?", .integer(table.id),
+            "SELECT column, value, inserts FROM logsync_left WHERE table_id = ? AND identity = ?", .integer(table.id),
             .blob(full.identity.bytes))
         var isWritten = false
-        for cell in kept {
+        var refused: [[Value]] = []
+        let inserts = Self.inserts(full)
+        for cell in kept where !inserts.isDisjoint(with: String(text: cell[2]).split(separator: " ").map(String.init)) {
             let name = String(text: cell[0])
             guard let column = table.schema.column(name)?.name else { continue }
             if !left.contains(name) {
@@ -76,10 +76,25 @@ struct LeftCells {
             let statement = try connection.prepare(
                 "UPDATE \(table.abortClause)\(table.quoted) SET \(SQL.name(column)) = ? WHERE \(condition)")
             for (index, value) in ([cell[1]] + place).enumerated() { statement.bind(value, at: index + 1) }
-            _ = try statement.write()
+            // What a constraint refuses for now is not lost.
+            if try statement.write() == .refused { refused.append(cell) }
         }
         if isWritten { try table.noteFound(at: place, on: connection) }
         if !kept.isEmpty { try forget(full.identity) }
+        for cell in refused { try keep(cell[1], String(text: cell[0]), of: full) }
+    }
+
+    private func keep(_ value: Value, _ column: String, of full: RowState) throws {
+        // NULL is what a row shows whose value a constraint has refused.
+        try connection.run(
+            "INSERT OR \(value.isNull ? "IGNORE" : "REPLACE") INTO logsync_left(table_id, identity, column, value, inserts) VALUES(?, ?, ?, ?, ?)",
+            .integer(table.id), .blob(full.identity.bytes), .text(column.folded), value,
+            .text(Self.inserts(full).sorted().joined(separator: " ")))
+    }
+
+    /// By which inserts a row is there: one that was deleted meanwhile and inserted again is another.
+    private static func inserts(_ full: RowState) -> Set<String> {
+        Set(full.state.inserts.map { "\($0.peer):\($0.sequence)" })
     }
 
     private var condition: String { table.hasRowid ? "\(table.rowid) = ?" : table.keyCondition }

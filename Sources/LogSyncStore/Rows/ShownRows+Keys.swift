@@ -13,8 +13,8 @@ extension ShownRows {
     }
 
     /// Where a row is in its table: at its rowid, or its key in a table without.
-    func place(_ identity: RowIdentity, at position: Int64, in table: TrackedTable) throws -> [Value]? {
-        try table.hasRowid ? [.integer(position)] : shownKey(identity, at: position, in: table)
+    func place(_ identity: RowIdentity?, at position: Int64, in table: TrackedTable) throws -> [Value]? {
+        try table.hasRowid ? [.integer(position)] : identity.flatMap { try shownKey($0, at: position, in: table) }
     }
 
     /// What a row's key spells, by the identities of the rows that it names; nil for a key with a NULL in it.

@@ -376,8 +376,7 @@ final class ShownRows {
 
     /// Takes a standing row out of its table; its integer stays promised to it.
     func hide(_ full: RowState, at position: Int64, uniques: [Int32], in table: TrackedTable) throws {
-        let cells = LeftCells(table, in: store)
-        if let place = try place(full.identity, at: position, in: table) { try cells.keep(full.identity, at: place) }
+        try LeftCells(table, in: store).keep(full, at: position)
         try remove(full.identity, at: position, in: table)
         let uniques = table.findsByKeyDigest && !full.identity.isSurrogate ? [table.keyDigest(full.identity)] : uniques
         try ClockTable(table: table, connection: connection).delete(position, uniques: uniques)

@@ -240,9 +240,10 @@ struct ClockLayoutChange {
         return (integer, former.kind == .natural ? RowIdentity(natural: [.integer(integer)]) : nil)
     }
 
-    /// Matches rows to records where both say the same, once: of the present key, where its columns were there before, of
-    /// all columns beside the keys, of the ones among these that refer to nothing, since rows that are referred to may have
-    /// other keys, too, or of columns that are UNIQUE. Rows that hold the same several times are matched in order.
+    /// Matches rows to records where both say the same, once: of the former key, where what it named rows by is another now, of
+    /// the present key, where its columns were there before, of all columns beside the keys, of the ones among these that
+    /// refer to nothing, since rows that are referred to may have other keys, too, or of columns that are UNIQUE. Rows that
+    /// hold the same several times are matched in order.
     ///
     /// - Returns: rows' indexes with their records.
     private func matchByContent(
