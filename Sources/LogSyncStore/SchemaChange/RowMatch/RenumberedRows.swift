@@ -48,7 +48,8 @@ struct RenumberedRows {
             for (row, record) in match.pairs(rows, records, by: columns, isUnique: isUnique) {
                 rows[row] = nil
                 records[record] = nil
-                moves.append((record, row))
+                // A row that is where it was keeps when it was written.
+                if record != row { moves.append((record, row)) }
             }
         }
         try note(moves)
