@@ -90,6 +90,42 @@ struct DecidedColumnTests {
         }
     }
 
+    @Test("What was written last is shown, whether its writer knew by then what the column is")
+    func writtenLast() async throws {
+        let b = try await started(
+            """
+            CREATE TABLE t(k TEXT PRIMARY KEY NOT NULL, v TEXT);
+            INSERT INTO t VALUES('k1', 'v1'), ('k2', 'v2'), ('k3', 'v3')
+            """)
+        try await settle(a, b)
+        func write(_ value: String, to row: String, on machine: Machine) throws {
+            try machine.execute("UPDATE t SET v_old = '\(value)' WHERE k = '\(row)'")
+            // Clocks tell milliseconds.
+            usleep(5000)
+        }
+        // So few rows say nothing of which column is which.
+        try a.execute(
+            """
+            CREATE TABLE n(k TEXT PRIMARY KEY NOT NULL, v_old TEXT, v TEXT);
+            INSERT INTO n SELECT k, v, k || ' filled' FROM t; DROP TABLE t; ALTER TABLE n RENAME TO t;
+            UPDATE t SET v_old = 'early' WHERE k = 'k1'
+            """)
+        try await settle(a)
+        #expect(try await a.status().undecided.flatMap(\.columns).map(\.name) == ["v_old", "v"])
+        try b.execute("ALTER TABLE t RENAME v TO v_old; ALTER TABLE t ADD v TEXT; UPDATE t SET v = k || ' filled'")
+        try write("b1", to: "k1", on: b)
+        try write("a2", to: "k2", on: a)
+        try await settle(a)
+        try write("b2", to: "k2", on: b)
+        try write("b3", to: "k3", on: b)
+        try write("a3", to: "k3", on: a)
+        try await settle(b, a, b)
+        for machine in [a, b, try await world.clone("c")] {
+            #expect(try machine.strings("SELECT v_old FROM t ORDER BY k") == ["b1", "b2", "a3"], "\(machine.name)")
+            #expect(try await machine.status().undecided.isEmpty)
+        }
+    }
+
     @Test(
         "What others have written meanwhile is shown in rows that nobody has written here, where a column is found to be new"
     )

@@ -239,4 +239,35 @@ struct TablesSetAsideTests {
         try await settle(b, a)
         try await expectAgreement(world, [a, b], (hasRemade ? ["late", "new a"] : ["1", "2", "late"]) + ["new b"])
     }
+
+    @Test("and made anew at once is told where it alone has rows, by which no other peer's is called")
+    func toldWhereAloneItHasRows() async throws {
+        let world = try World()
+        let a = try world.machine("a")
+        try a.execute("CREATE TABLE g(id INTEGER PRIMARY KEY, v TEXT)")
+        try await a.initialize()
+        let b = try await world.clone("b")
+        let renamed = "ALTER TABLE g RENAME TO log;"
+        let remade = """
+            CREATE TABLE n(id INTEGER PRIMARY KEY, v TEXT); INSERT INTO n SELECT * FROM log; DROP TABLE log;
+            ALTER TABLE n RENAME TO log;
+            """
+        for step in [renamed, remade] {
+            try run(step, a)
+            try await settle(a)
+        }
+        // Both at once, and no row that tells: it is a table of that name.
+        try run(renamed + remade, b)
+        try await settle(b, a)
+        #expect(try await b.status().otherTables.isEmpty)
+        try b.execute("INSERT INTO log(v) VALUES('1'), ('2')")
+        try await settle(b, a)
+        #expect(try a.strings(Self.rows) == [])
+        let other = try #require(try await b.status().otherTables.first)
+        #expect(other.table == "log" && other.here == "log" && other.there == "g")
+        try await b.with { _ = try await $0.migrate("", renames: ["g=log"]) }
+        try await settle(b, a)
+        #expect(try await b.status().otherTables.isEmpty)
+        try await expectAgreement(world, [a, b], ["1", "2"])
+    }
 }

@@ -283,9 +283,12 @@ struct StoreExamination {
                 why: "another peer has a newer schema", help: "let the app migrate this store as well")
         } else {
             add(
-                "kept-for-schema", .note, status.keptForSchema, "cell is kept of a table or column that no peer has",
-                "cells are kept of tables and columns that no peer has",
-                why: "they were dropped, and may come back", help: nil)
+                "kept-for-schema", .note, status.keptForSchema,
+                "cell is kept of a table or column that no schema has which peers have published",
+                "cells are kept of tables and columns that no schema has which peers have published",
+                why:
+                    "they were dropped, and may come back; or a peer's table is another one than theirs, as its own doctor says",
+                help: nil)
         }
         for undecided in status.undecided {
             findings.append(

@@ -191,10 +191,13 @@ struct CapturedChanges {
             returned.insert(key)
         case .update:
             try touch(key, rowid: rowid, number: number, milliseconds: milliseconds)
+            touched[key]?.isFound = false
         case .found:
             // A trigger knows when a row was written; who compares rows does not.
             let captured = touched[key]?.milliseconds ?? milliseconds
+            let isFound = touched[key]?.isFound ?? true
             try touch(key, rowid: rowid, number: number, milliseconds: captured)
+            touched[key]?.isFound = isFound
         case .delete:
             try delete(key, rowid: rowid, milliseconds: milliseconds)
         case .rekeyedFrom:

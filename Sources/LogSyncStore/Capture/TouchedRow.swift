@@ -25,6 +25,8 @@ struct TouchedRow {
     var isReinserted = false
     /// Whether it was written after it was inserted.
     var wasWrittenAgain: Bool { lastNumber > number }
+    /// Whether nothing says that a program wrote it: it is compared with its record.
+    var isFound = false
     /// Whether an undo has brought it back.
     var isReturned = false
     /// The clock record of that deleted row, where this one takes its place.

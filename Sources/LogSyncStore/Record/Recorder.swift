@@ -39,6 +39,8 @@ final class Recorder {
     private var tablesByID: [Int64: TableRecording] = [:]
     /// The integers of rows that have gone, which rows may still refer to.
     let dangling: DanglingReferences
+    /// The ids of tables with columns of which it is to be decided what they are.
+    private(set) var undecidedTables: Set<Int64> = []
     private var writer: TransactionWriter?
     /// What migrations have put into columns.
     var fills: MigrationFills
@@ -130,6 +132,7 @@ final class Recorder {
     func flush() throws { try writer?.flush() }
 
     private func read(_ pending: PendingRows) throws {
+        undecidedTables = Set(try UndecidedColumns(store.connection).all().keys)
         tables = try store.catalog.tables.map { try TableRecording($0, pending, self) }
         tablesByID = Dictionary(uniqueKeysWithValues: tables.map { ($0.table.id, $0) })
     }

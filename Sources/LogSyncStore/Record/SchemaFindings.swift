@@ -26,6 +26,9 @@ package struct SchemaFindings: Sendable, Equatable {
     /// of them until now.
     var lateNames: [Int64: [Int: String]] = [:]
 
+    /// When rows were written of tables, by id, in which it has been decided what columns are.
+    var undecidedWrites: [Int64: UndecidedWrites] = [:]
+
     /// Columns, by table and column id, that have another type than before.
     var retypedColumns: [Int64: Set<Int>] = [:]
 
@@ -76,6 +79,7 @@ package struct SchemaFindings: Sendable, Equatable {
         }
         orphanScans.formUnion(other.orphanScans)
         newTables.formUnion(other.newTables)
+        undecidedWrites.merge(other.undecidedWrites) { $1 }
         tablesByValues.formUnion(other.tablesByValues)
         returnedTables.formUnion(other.returnedTables)
         newColumns.merge(other.newColumns) { $0.union($1) }

@@ -97,6 +97,8 @@ final class TableRecording {
             findings.newReferences[table.id] == nil, findings.namingChanges[table.id] == nil,
             table.kind != .surrogate || !findings.newTables.contains(table.id),
             !findings.returnedTables.contains(table.id),
+            // When a row was written tells what its undecided columns hold.
+            !recorder.undecidedTables.contains(table.id),
             // What went may have been put into it.
             findings.gone.isEmpty || !findings.newTables.contains(table.id)
         else { return false }
@@ -273,6 +275,9 @@ final class TableRecording {
     /// Phase `clearPending`: forgets the pending rows that were recorded, all but the newest, which keeps their numbers
     /// from beginning anew.
     func clearPending() throws {
+        if recorder.undecidedTables.contains(table.id) {
+            try UndecidedWrites.note(captured.touched, of: table, on: connection)
+        }
         simple?.raiseHigh()
         if captured.lastNumber > table.recorded {
             if let simple, simple.entries.count > 100 {

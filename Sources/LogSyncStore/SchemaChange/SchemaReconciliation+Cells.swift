@@ -6,7 +6,9 @@ import LogSyncState
 extension SchemaReconciliation {
     /// Takes dropped columns out of the rows' digests, and lets rows be recorded for which a new column's cells
     /// were kept.
-    func reconcileCells(of table: TrackedTable, _ changes: ColumnChanges) throws {
+    ///
+    /// - Returns: when rows were written, where it has been decided what columns are.
+    func reconcileCells(of table: TrackedTable, _ changes: ColumnChanges) throws -> UndecidedWrites? {
         // What was written meanwhile is in the rows alone.
         let decided = changes.decided.sorted()
         if !decided.isEmpty || !changes.released.isEmpty {
@@ -18,11 +20,12 @@ extension SchemaReconciliation {
         guard
             !changes.added.isEmpty || !dropped.isEmpty || !decided.isEmpty || !heldReferences.isEmpty
                 || !changes.replaced.isEmpty
-        else { return }
+        else { return nil }
         let clock = ClockTable(table: table, connection: connection)
         let shownRows = ShownRows(store)
         let reader = shownRows.reader(table)
         let continued = try ContinuedRows(of: table, in: store)
+        let writes = try UndecidedWrites(of: Set(decided).subtracting(changes.renamedLate.map(\.id)), in: table, store)
         for held in changes.held { try held.keep(in: table, continued, store) }
         try noteHeld(heldReferences, in: table, continued)
         let names = Set(changes.added.map { table.columnNames[$0].folded })
@@ -37,7 +40,8 @@ extension SchemaReconciliation {
         for row in try connection.rows("SELECT row FROM \(table.clock) \(filter)") {
             let position = row[0].asInteger
             guard var record = try clock.record(at: position) else { continue }
-            let present = try continued.row(of: record, at: position)?.row
+            let found = try continued.row(of: record, at: position)
+            let present = found?.row
             try changes.renamedLate.move(in: &record, present, in: table, store)
             if let present {
                 let nowhere = try keepValues(of: changes.dropped, in: &record, from: present, table, shownRows)
@@ -49,9 +53,9 @@ extension SchemaReconciliation {
                 if let present { record.digest = reader.digest(present.digests, columns: record.digests.count) }
                 try clock.update(record, at: position, formerUniques: table.findsByKeyDigest ? [] : record.uniques)
             }
-            if let present, !decided.isEmpty,
+            if let found, !decided.isEmpty,
                 try takeUp(
-                    decided, new: changes.foundNew, holdingOthers: others, in: &record, present, reader, &emptied)
+                    decided, new: changes.foundNew, holdingOthers: others, in: &record, found, writes, reader, &emptied)
             {
                 try clock.update(record, at: position, formerUniques: table.findsByKeyDigest ? [] : record.uniques)
             }
@@ -73,6 +77,7 @@ extension SchemaReconciliation {
         for id in renamed + changes.regained {
             try ForgottenColumns(store).takeBack(table.columnNames[id], of: table)
         }
+        return writes
     }
 
     /// What records say of columns that were dropped, before it goes.
@@ -118,7 +123,7 @@ extension SchemaReconciliation {
     }
 
     /// Takes up what is known of columns of which it has been decided what they are, and which a row holds as it did when
-    /// they were left alone, or holds nothing in. What it holds besides is recorded as a write.
+    /// they were left alone, or holds nothing in. What it holds besides is recorded as a write, unless another one is later.
     ///
     /// - Parameters:
     ///   - decided: by column id, ascending.
@@ -128,10 +133,10 @@ extension SchemaReconciliation {
     /// - Returns: whether the record has changed.
     private func takeUp(
         _ decided: [Int], new foundNew: Set<Int>, holdingOthers others: Set<Int>, in record: inout ClockRecord,
-        _ present: TableReader.Row,
-        _ reader: TableReader, _ emptied: inout Set<Int>
+        _ found: (row: TableReader.Row, rowid: Int64), _ writes: UndecidedWrites?, _ reader: TableReader,
+        _ emptied: inout Set<Int>
     ) throws -> Bool {
-        let table = reader.table
+        let (table, present) = (reader.table, found.row)
         guard let identity = try record.named ?? ShownRows(store).spelledIdentity(present, in: table) else {
             return false
         }
@@ -152,7 +157,9 @@ extension SchemaReconciliation {
             let missing = store.defaultValue(of: table, position)
             let shown = !cell.isEmpty ? store.shown(cell, table.name, name) : others.contains(id) ? missing : nil
             let isDefault = value == missing
-            let isAsHeld = held.map { $0 == digest } ?? (isDefault || value == shown)
+            let isAsHeld =
+                try held.map { $0 == digest } ?? (isDefault || value == shown)
+                || writes?.areOlder(than: cell, of: id, in: identity, rowid: found.rowid) ?? false
             record.state.extend(to: id + 1)
             record.state.setCell(id, cell)
             record.digests += Array(repeating: 0, count: id + 1 - record.digests.count)

@@ -98,7 +98,7 @@ struct SchemaReconciliation {
                 findings.gone.noteUnrecorded(
                     try GoneValues.firstUnrecorded(of: table, after: table.recorded, on: connection))
             }
-            try reconcileCells(of: table, changes)
+            findings.undecidedWrites[table.id] = try reconcileCells(of: table, changes)
             let change = ReferenceChange(store: store)
             let former = references[table.id] ?? [:]
             let retyped = change.retyped(findings.retypedColumns[table.id] ?? [], in: table).subtracting(former.keys)

@@ -105,13 +105,17 @@ extension RowRecorder {
         return isShown
     }
 
-    /// When what a row holds in columns was written that were here under names of their own until now: an older value that is
-    /// said once more, under the other name, is no later for that.
+    /// When what a row holds in columns was written that were here under names of their own until now, or undecided: an older
+    /// value that is said once more, under the other name, is no later for that, and neither is one that is said at last.
     ///
     /// - Returns: by position, in Unix milliseconds.
     func writtenLate(_ changed: [Int], of row: Row, _ former: ClockRecord) -> [Int: Int64] {
-        guard let names = recorder.findings.lateNames[table.id] else { return [:] }
+        let undecided = recorder.findings.undecidedWrites[table.id]
+        let names = recorder.findings.lateNames[table.id] ?? [:]
+        guard undecided != nil || !names.isEmpty else { return [:] }
         return changed.reduce(into: [:]) { times, position in
+            times[position] = undecided?.time(
+                of: table.columns[position].id, in: row.identity, rowid: row.touched.rowid ?? row.key.rowid)
             guard let name = names[table.columns[position].id],
                 let cell = former.state.cellsByName.first(where: { $0.key.folded == name.folded })?.value,
                 let last = cell.versions.max(by: { store.precedes($0.stamp, $1.stamp) }),

@@ -30,17 +30,29 @@ struct Renames {
         return try isFree(local) ? local : free(local, isFree)
     }
 
-    /// The tables whose name is another one's for other peers, of which rows are kept here: theirs has been archived, or made
-    /// anew, in steps that this store's has not gone.
+    /// The tables whose name is another one's for other peers: theirs has been archived, or made anew, in steps that this store's
+    /// has not gone. Only where there are rows that some peer does not show: theirs are kept here, or there are some in a table
+    /// that no other peer has ever had.
     ///
     /// - Returns: the table as it is called here, and what logs call it and the others.
     func otherTables(_ catalog: Catalog) throws -> [(table: String, here: String, there: String)] {
         try catalog.programTables.compactMap { table in
-            guard let told = try setting(table.schema.name), told.folded != table.name.folded, catalog[told] == nil,
-                let kept = absent[told.folded]
+            guard let told = try setting(table.schema.name), told.folded != table.name.folded, catalog[told] == nil
             else { return nil }
-            return (table.schema.name, table.name, kept)
+            let kept = absent[told.folded]
+            guard try kept != nil || isOfNoOther(table) else { return nil }
+            return (table.schema.name, table.name, kept ?? told)
         }
+    }
+
+    /// Whether a table has rows that no other peer shows: none calls its own so in logs, by whatever name of its database.
+    private func isOfNoOther(_ table: TrackedTable) throws -> Bool {
+        try connection.integer(
+            """
+            SELECT EXISTS(SELECT 1 FROM \(table.quoted)) AND NOT EXISTS(
+                SELECT 1 FROM logsync_setting WHERE kind = 'rename' AND value = ?1 COLLATE NOCASE
+                AND instr(target, '.') = 0)
+            """, .text(table.name)) == 1
     }
 
     /// The name in logs that a setting gives to tables of this name; nil where none does.

@@ -78,6 +78,7 @@ struct UndecidedCells {
         try connection.run(
             "DELETE FROM logsync_undecided WHERE table_id = ? AND substr(column, 1, 1) = ?", .integer(table.id),
             .text(Self.prefix))
+        try UndecidedWrites.noteBeginning(in: table, store)
         let continued = try ContinuedRows(of: table, in: store)
         let cells = HeldCells(columns: columns.map(\.name), table: table, connection: connection)
         for place in try clock.allRows() {

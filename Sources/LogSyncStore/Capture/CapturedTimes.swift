@@ -5,7 +5,7 @@ import LogSyncSQLite
 ///
 /// What was captured names rows by the key that they had. It is lost with that key, but not the time: without it an edit
 /// from before the migration would count as made when logsync looked, and win over later ones of other peers.
-struct CapturedTimes {
+struct CapturedTimes: Sendable, Equatable {
     private var byKey: [RowIdentity: Int64] = [:]
     private var byRowid: [Int64: Int64] = [:]
 
