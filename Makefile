@@ -66,7 +66,7 @@ demo: deps
 	Fixtures/demo/run "$$($(SWIFT) build --show-bin-path)/logsync"
 
 # One process a module: what watches folders must not share its few descriptors with what opens a thousand stores.
-MODULES = LogSyncModelTests LogSyncFormatTests LogSyncContainerTests LogSyncStoreTests LogSyncTests CommandTests AcceptanceTests
+MODULES = LogSyncModelTests LogSyncFormatTests LogSyncStoreTests LogSyncTests CommandTests AcceptanceTests
 # How many tests of a module run at once, where Swift lets that be said: a test that has begun is not kept waiting by hundreds
 # of others then, and what it waits for comes in time on a busy machine, too.
 WIDTH ?= 6
@@ -74,10 +74,11 @@ WIDTH_OPTION = --experimental-maximum-parallelization-width
 # How soon something happens is measured when nothing else does, and so is what the kernel lists of all processes' locks.
 TIMED = ^LogSyncTests\.(WatchTests|ActiveReadersTests|RestoreTests)
 
-# What these test is files, and they make theirs where TMPDIR says, or in /tmp. The others make theirs in memory where that is
-# not said and 4 GiB of it can be had: what SQLite makes durable, a disk takes a third of the tests' time for.
-ON_DISK = LogSyncContainerTests AcceptanceTests
-# More options of `swift build`, for who builds but once: .ci/run has no information for debuggers made.
+# What these test is files and what is durable, and they make theirs where TMPDIR says, or in /tmp. The others make theirs in
+# memory where that is not said and 4 GiB of it can be had: what SQLite makes durable, a disk takes a third of the tests' time for.
+ON_DISK = ^(LogSyncContainerTests\.|AcceptanceTests\.(DurabilityTests|KillTests|MountTests))
+# More options of `swift build`, for who builds but once: .ci/run has no information for debuggers made. What tests have them,
+# too, or each would plan the build anew.
 BUILD_OPTIONS ?=
 
 test: deps
@@ -89,27 +90,29 @@ test: deps
 	    trap 'rm --recursive --force "$$memory"' EXIT; \
 	    trap 'exit 130' INT; trap 'exit 143' TERM; \
 	fi; \
-	! $(SWIFT) test --help-hidden | grep --quiet -e $(WIDTH_OPTION) || width="$(WIDTH_OPTION) $(WIDTH)"; \
+	export TMPDIR="$$memory"; \
+	run="$(SWIFT) test --skip-build $(BUILD_OPTIONS)"; \
+	! $(SWIFT) test --help-hidden | grep --quiet -e $(WIDTH_OPTION) || run="$$run $(WIDTH_OPTION) $(WIDTH)"; \
 	for module in $(MODULES); do \
 	    echo "== $$module"; \
-	    case " $(ON_DISK) " in *" $$module "*) TMPDIR=$$disk ;; *) TMPDIR=$$memory ;; esac; \
-	    export TMPDIR; \
-	    $(SWIFT) test --skip-build $$width --filter "^$$module\\." --skip "$(TIMED)" || failed="$$failed $$module"; \
+	    $$run --filter "^$$module\\." --skip "$(TIMED)|$(ON_DISK)" || failed="$$failed $$module"; \
 	done; \
-	TMPDIR=$$memory; \
+	echo "== On disk"; \
+	TMPDIR=$$disk $$run --filter "$(ON_DISK)" || failed="$$failed disk"; \
 	echo "== What is timed"; \
-	$(SWIFT) test --skip-build $$width --filter "$(TIMED)" || failed="$$failed timed"; \
+	$$run --filter "$(TIMED)" || failed="$$failed timed"; \
 	echo "== Simulation"; \
-	"$$($(SWIFT) build --show-bin-path)/Simulation" --seeds $(TEST_SEEDS) --jobs $(JOBS) || failed="$$failed Simulation"; \
-	"$$($(SWIFT) build --show-bin-path)/Simulation" --seeds $(TEST_LIES) --certain folders,lies --jobs $(JOBS) || failed="$$failed Lies"; \
-	"$$($(SWIFT) build --show-bin-path)/Simulation" --seeds $(TEST_KEYS) --certain keyMigrations --jobs $(JOBS) || failed="$$failed Keys"; \
-	"$$($(SWIFT) build --show-bin-path)/Simulation" --seeds $(TEST_LINKS) --certain links,unique,references --jobs $(JOBS) || failed="$$failed Links"; \
-	"$$($(SWIFT) build --show-bin-path)/Simulation" --crashes $(TEST_CRASHES) --jobs $(JOBS) || failed="$$failed Crashes"; \
-	"$$($(SWIFT) build --show-bin-path)/Simulation" --migrations --deaths $(TEST_MIGRATIONS) --jobs $(JOBS) || failed="$$failed Migrations"; \
-	Tests/Migrations/wander "$$($(SWIFT) build --show-bin-path)/logsync" --seeds $(TEST_WORLDS) --jobs $(JOBS) || failed="$$failed Worlds"; \
-	Tests/Migrations/wander "$$($(SWIFT) build --show-bin-path)/logsync" --seeds $(TEST_LIVES) --from 5040 --jobs $(JOBS) || failed="$$failed Lives"; \
-	Tests/Migrations/wander "$$($(SWIFT) build --show-bin-path)/logsync" --seeds $(TEST_REBORN) --from 1000003 --jobs $(JOBS) || failed="$$failed Reborn"; \
-	Tests/Migrations/wander "$$($(SWIFT) build --show-bin-path)/logsync" --seeds $(TEST_PARENTS) --from 4000001 --jobs $(JOBS) || failed="$$failed Parents"; \
+	bin=$$($(SWIFT) build --show-bin-path); \
+	"$$bin/Simulation" --seeds $(TEST_SEEDS) --jobs $(JOBS) || failed="$$failed Simulation"; \
+	"$$bin/Simulation" --seeds $(TEST_LIES) --certain folders,lies --jobs $(JOBS) || failed="$$failed Lies"; \
+	"$$bin/Simulation" --seeds $(TEST_KEYS) --certain keyMigrations --jobs $(JOBS) || failed="$$failed Keys"; \
+	"$$bin/Simulation" --seeds $(TEST_LINKS) --certain links,unique,references --jobs $(JOBS) || failed="$$failed Links"; \
+	"$$bin/Simulation" --crashes $(TEST_CRASHES) --jobs $(JOBS) || failed="$$failed Crashes"; \
+	"$$bin/Simulation" --migrations --deaths $(TEST_MIGRATIONS) --jobs $(JOBS) || failed="$$failed Migrations"; \
+	Tests/Migrations/wander "$$bin/logsync" --seeds $(TEST_WORLDS) --jobs $(JOBS) || failed="$$failed Worlds"; \
+	Tests/Migrations/wander "$$bin/logsync" --seeds $(TEST_LIVES) --from 5040 --jobs $(JOBS) || failed="$$failed Lives"; \
+	Tests/Migrations/wander "$$bin/logsync" --seeds $(TEST_REBORN) --from 1000003 --jobs $(JOBS) || failed="$$failed Reborn"; \
+	Tests/Migrations/wander "$$bin/logsync" --seeds $(TEST_PARENTS) --from 4000001 --jobs $(JOBS) || failed="$$failed Parents"; \
 	if test -n "$$failed"; then echo "Failed:$$failed" >&2; exit 1; fi
 
 # Much data: a clone of gigabytes within little memory, a hundred thousand transactions collected and joined. Takes a while

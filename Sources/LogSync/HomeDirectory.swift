@@ -9,9 +9,11 @@ package enum HomeDirectory {
     }
 
     /// The path, with the home directory in place of a `~` at its beginning.
+    ///
+    /// - Parameter environment: read only where it is needed, because to read it takes longer than all else here.
     package static func expand(
-        _ path: String, _ environment: [String: String] = ProcessInfo.processInfo.environment
+        _ path: String, _ environment: @autoclosure () -> [String: String] = ProcessInfo.processInfo.environment
     ) -> String {
-        path == "~" || path.hasPrefix("~/") ? self.path(environment) + path.dropFirst() : path
+        path == "~" || path.hasPrefix("~/") ? self.path(environment()) + path.dropFirst() : path
     }
 }

@@ -19,6 +19,7 @@ struct LogSyncCommand: AsyncParsableCommand {
             See `logsync SUBCOMMAND --help` for an example of each.
             """,
         version: Version.current,
+        // Each says its name: argument-parser would make it of the type's on every run, which takes longer than all else there.
         subcommands: [
             Init.self, Clone.self, Sync.self, Import.self, Export.self, Watch.self, Status.self, List.self, Log.self,
             Show.self,

@@ -242,7 +242,6 @@ import Testing
     func `a folder that was wiped for good is rebuilt from a store`() async throws {
         try await withSandbox { sandbox in
             let (one, two) = try await sandbox.pair(schema: "music", rows: 4)
-            try await exchange(one, two)
             try FileManager.default.removeItem(at: sandbox.contentFolder)
             try await one.add(rows: 2, tag: "left")
             try await one.logsync(["sync", one.path], exits: [69])

@@ -23,7 +23,8 @@ import Testing
 
     private func differs(_ mode: Sandbox.Likeness, _ sandbox: Sandbox, _ peers: [Peer]) async throws -> Bool {
         let script = packageFolder.appendingPathComponent("Fixtures/compare.py").path
-        let finished = try await sandbox.run(Program.python, [script, mode.rawValue] + peers.map(\.path))
+        let finished = try await sandbox.run(
+            Program.python, Program.pythonOptions + [script, mode.rawValue] + peers.map(\.path))
         #expect(finished.code == 0 || finished.code == 1 && !finished.output.isEmpty, "\(finished.errors)")
         return finished.code != 0
     }

@@ -31,7 +31,6 @@ import Testing
         try await withSandbox { sandbox in
             let (one, two) = try await sandbox.pair(schema: "music", rows: 3)
             try await exchange(one, two)
-            try await exchange(one, two)
             let here = try await Daemon(watching: one, options: ["--poll", "0.1"])
             let there = try await Daemon(watching: two, options: ["--poll", "0.1"])
             try await Task.sleep(for: .seconds(1))

@@ -219,13 +219,13 @@ struct Machine: Sendable {
 
 /// Syncs the machines in turn until nobody has anything new.
 func settle(_ machines: Machine...) async throws {
+    var withoutNews = 0
     for _ in 0..<10 {
-        var isNews = false
         for machine in machines {
             let result = try await machine.sync()
-            isNews = isNews || result.recorded + result.published + result.imported > 0
+            withoutNews = result.recorded + result.published + result.imported > 0 ? 0 : withoutNews + 1
+            if withoutNews == machines.count { return }
         }
-        if !isNews { return }
     }
     Issue.record("the machines did not settle")
 }

@@ -102,7 +102,9 @@ struct Peer: Sendable {
             db = sqlite3.connect(sys.argv[1], timeout=20, isolation_level=None)
 
             """
-        return try await sandbox.succeed(Program.python, ["-c", opening + script, path] + arguments).output
+        return try await sandbox.succeed(
+            Program.python, Program.pythonOptions + ["-c", opening + script, path] + arguments
+        ).output
     }
 
     /// What a query returns, a line a row, columns parted by `|`.

@@ -48,6 +48,10 @@ enum Program {
         return String(decoding: data, as: UTF8.self).trimmingCharacters(in: .whitespacesAndNewlines)
     }()
 
+    /// Without what is installed for this interpreter, which the scripts do not use and which takes as long to be found as they
+    /// take to run.
+    static let pythonOptions = ["-I", "-S"]
+
     static func isInstalled(_ path: String) -> Bool { FileManager.default.isExecutableFile(atPath: path) }
 
     private static func find(_ name: String) -> String {

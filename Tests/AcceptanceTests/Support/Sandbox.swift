@@ -55,7 +55,7 @@ final class Sandbox: Sendable {
     @discardableResult
     func fixture(_ script: String, _ arguments: [String]) async throws -> Finished {
         let path = packageFolder.appendingPathComponent("Fixtures/\(script)").path
-        return try await succeed(Program.python, [path] + arguments)
+        return try await succeed(Program.python, Program.pythonOptions + [path] + arguments)
     }
 
     fileprivate func close() async {
@@ -109,7 +109,8 @@ final class Sandbox: Sendable {
     private func pair(_ one: Peer, options: [String]) async throws -> (Peer, Peer) {
         try await one.initialize(options)
         let two = try await clone("two")
-        try await exchange(one, two)
+        // What the second would find after these, it has found.
+        for peer in [one, two, one] { try await peer.sync() }
         return (one, two)
     }
 
@@ -137,7 +138,7 @@ final class Sandbox: Sendable {
     ) async throws {
         let script = packageFolder.appendingPathComponent("Fixtures/compare.py").path
         let finished = try await run(
-            Program.python, [script, likeness.rawValue] + peers.map(\.path) + options)
+            Program.python, Program.pythonOptions + [script, likeness.rawValue] + peers.map(\.path) + options)
         if finished.code != 0 {
             let text = "\(comment)\(comment.isEmpty ? "" : ": ")\(finished.output)\(finished.errors)"
             Issue.record(Comment(rawValue: text), sourceLocation: sourceLocation)

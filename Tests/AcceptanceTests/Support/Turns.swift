@@ -1,7 +1,8 @@
 import Foundation
 import Testing
 
-/// Lets only as many tests run at a time as the machine has cores for, and those that measure time alone.
+/// Lets only one test more run at a time than the machine has cores, since each waits now and then for what it has started, and
+/// those that measure time alone.
 struct Turn: SuiteTrait, TestTrait, TestScoping {
     var alone: Bool
 
@@ -33,7 +34,7 @@ extension Trait where Self == Turn {
 private actor Turns {
     static let shared = Turns()
 
-    private let places = max(2, ProcessInfo.processInfo.activeProcessorCount)
+    private let places = max(2, ProcessInfo.processInfo.activeProcessorCount + 1)
     private var taken = 0
     private var waiting: [(alone: Bool, continuation: CheckedContinuation<Void, Never>)] = []
 

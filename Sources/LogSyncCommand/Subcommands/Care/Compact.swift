@@ -5,6 +5,7 @@ import LogSyncModel
 /// Merges small log files and deletes what may go.
 struct Compact: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
+        commandName: "compact",
         abstract: "Merge small log files, and delete those that nobody needs any more.",
         discussion: """
             A log file may go when a snapshot stands for it, every peer has said that it has it, in answer to having been

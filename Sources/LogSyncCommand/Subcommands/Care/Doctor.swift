@@ -5,6 +5,7 @@ import LogSyncModel
 /// Explains what is wrong and what to run.
 struct Doctor: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
+        commandName: "doctor",
         abstract: "Explain what is wrong with a store or a folder, and what to run.",
         discussion: """
             Looks at the database, at what logsync keeps in it, and at every file in the folder, and changes nothing.

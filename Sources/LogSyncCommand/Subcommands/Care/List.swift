@@ -6,6 +6,7 @@ import Logging
 /// Lists the stores of this user.
 struct List: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
+        commandName: "list",
         abstract: "List every store of this user on this machine, and how it is.",
         discussion: """
             A store is known from when it was made or first used by this user until it leaves. Ends with 0 whatever state the

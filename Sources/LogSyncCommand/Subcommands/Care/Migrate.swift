@@ -5,6 +5,7 @@ import LogSync
 /// Runs a migration with capture kept right through it.
 struct Migrate: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
+        commandName: "migrate",
         abstract: "Run a migration of the schema, with capture kept right through it.",
         discussion: """
             All of the script is one transaction: it takes hold whole or not at all. What it does to rows is recorded, and

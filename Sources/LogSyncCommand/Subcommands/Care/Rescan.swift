@@ -5,6 +5,7 @@ import LogSyncModel
 /// Finds what was changed behind the triggers' back.
 struct Rescan: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
+        commandName: "rescan",
         abstract: "Find what was changed behind the triggers' back, and record it.",
         discussion: """
             Compares every row with the digests kept with its clocks. For a database that came out of sqlite3's .recover,

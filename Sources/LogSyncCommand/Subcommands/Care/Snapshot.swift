@@ -5,6 +5,7 @@ import LogSyncModel
 /// Publishes the whole replicated state in one file.
 struct Snapshot: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
+        commandName: "snapshot",
         abstract: "Publish a snapshot: everything that the store holds, in one file.",
         discussion: """
             Who clones starts from it, who was away for long joins it, and log files that it stands for may go one day: see

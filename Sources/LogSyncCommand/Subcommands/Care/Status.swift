@@ -5,6 +5,7 @@ import LogSyncModel
 /// Says where a store stands.
 struct Status: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
+        commandName: "status",
         abstract: "Say where a store stands: what waits, who takes part, what is held and why.",
         discussion: """
             EXAMPLE

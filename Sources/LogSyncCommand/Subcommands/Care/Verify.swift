@@ -5,6 +5,7 @@ import LogSyncModel
 /// Reads every byte of a folder and compares.
 struct Verify: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
+        commandName: "verify",
         abstract: "Read every byte of a content folder, replay it, and compare.",
         discussion: """
             Checks every file's hash and every peer's chain, replays the whole history into a scratch database in $TMPDIR,

@@ -4,6 +4,7 @@ import LogSync
 /// Says that a store's content is now at another path.
 struct Attach: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
+        commandName: "attach",
         abstract: "Say that a store's content is now at another path.",
         discussion: """
             For a shared folder that was moved or is mounted elsewhere. The content has to be there already; to take a

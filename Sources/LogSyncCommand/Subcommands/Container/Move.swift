@@ -5,6 +5,7 @@ import LogSyncModel
 /// Takes a store and its whole history elsewhere.
 struct Move: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
+        commandName: "move",
         abstract: "Take a store and its whole history to another container or content name.",
         discussion: """
             Everything in the present content folder is copied. It stays there for the other peers: each of them moves by

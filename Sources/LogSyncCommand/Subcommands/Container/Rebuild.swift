@@ -5,6 +5,7 @@ import LogSyncModel
 /// Writes a content folder anew from a store.
 struct Rebuild: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
+        commandName: "rebuild",
         abstract: "Write a content folder that was wiped anew, from a store.",
         discussion: """
             Writes the marker and everything that this peer has published; the other peers put their own files back with

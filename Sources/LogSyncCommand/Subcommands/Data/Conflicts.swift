@@ -4,6 +4,7 @@ import LogSync
 /// Lists and settles what peers wrote without having seen each other's.
 struct Conflicts: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
+        commandName: "conflicts",
         abstract: "List and settle conflicts and parked rows.",
         discussion: """
             EXAMPLE

@@ -5,6 +5,7 @@ import Logging
 /// Lists a store's transactions.
 struct Log: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
+        commandName: "log",
         abstract: "List a store's transactions, newest first.",
         discussion: """
             With --follow the last ten come first, oldest first, then each as it is recorded or imported, until SIGINT or

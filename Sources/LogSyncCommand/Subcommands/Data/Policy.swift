@@ -4,6 +4,7 @@ import LogSync
 /// Reads or changes the merge policies of the content.
 struct Policy: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
+        commandName: "policy",
         abstract: "Read or change the merge policies of the content.",
         discussion: """
             EXAMPLE

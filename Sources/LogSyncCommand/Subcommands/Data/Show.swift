@@ -6,6 +6,7 @@ import LogSync
 /// Shows a transaction, a log file or a snapshot, cell by cell.
 struct Show: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
+        commandName: "show",
         abstract: "Show a transaction, a log file or a snapshot, cell by cell.",
         discussion: """
             PEER is a peer's name or id, as `logsync log` shows it.

@@ -5,6 +5,7 @@ import LogSyncModel
 /// Keeps conditions that fire when imports make rows enter, leave or change within them.
 struct Subscribe: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
+        commandName: "subscribe",
         abstract: "Hear of rows that imports make enter a condition, leave it, or change within it.",
         discussion: """
             The condition is kept in the store, and logsync watch serves it: each firing is an event of its own, and COMMAND

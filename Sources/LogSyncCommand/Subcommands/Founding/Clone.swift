@@ -5,6 +5,7 @@ import Logging
 /// Makes a new store from the container.
 struct Clone: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
+        commandName: "clone",
         abstract: "Make a new store from the container.",
         discussion: """
             Never overwrites a file. Makes no trigger, view or index that calls a function which SQLite itself does not hold

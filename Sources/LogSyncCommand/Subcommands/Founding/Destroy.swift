@@ -5,6 +5,7 @@ import LogSyncModel
 /// Removes a content folder.
 struct Destroy: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
+        commandName: "destroy",
         abstract: "Remove a content folder.",
         discussion: """
             Removes what all peers have published, on this machine and, by way of the sync engine, everywhere. Every store

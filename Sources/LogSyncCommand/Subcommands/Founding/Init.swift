@@ -5,6 +5,7 @@ import Logging
 /// Makes an existing database a store.
 struct Init: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
+        commandName: "init",
         abstract: "Make an existing database a store and publish what it holds.",
         discussion: """
             Where the content exists already, the store joins it and both are merged. Running it again does no harm.

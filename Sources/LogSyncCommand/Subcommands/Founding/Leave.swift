@@ -5,6 +5,7 @@ import LogSyncModel
 /// Ends replication and keeps the data.
 struct Leave: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
+        commandName: "leave",
         abstract: "Stop replicating a store and keep its data.",
         discussion: """
             Publishes the last changes, removes everything logsync put into the database and no row of yours, and puts the

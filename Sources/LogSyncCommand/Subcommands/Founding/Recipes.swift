@@ -4,6 +4,7 @@ import LogSync
 /// Lists and prints what is known of applications.
 struct Recipes: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
+        commandName: "recipes",
         abstract: "List the applications whose databases `init` knows, or print what it knows of one.",
         discussion: """
             EXAMPLE

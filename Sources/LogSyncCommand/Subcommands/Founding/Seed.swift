@@ -5,6 +5,7 @@ import LogSyncModel
 /// Brings a packaged database's rows in.
 struct Seed: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
+        commandName: "seed",
         abstract: "Bring the rows of a packaged database in, once for all peers.",
         discussion: """
             The same file seeded on several peers is one transaction, so its rows come once. They are older than everything

@@ -4,6 +4,7 @@ import LogSync
 /// Says who takes part, and settles matters of single peers.
 struct Peers: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
+        commandName: "peers",
         abstract: "Say who takes part.",
         discussion: """
             EXAMPLE

@@ -4,6 +4,7 @@ import LogSync
 /// Records and publishes, once.
 struct Export: StepCommand {
     static let configuration = CommandConfiguration(
+        commandName: "export",
         abstract: "Record and publish local changes, once; import nothing.",
         discussion: """
             EXAMPLE

@@ -4,6 +4,7 @@ import LogSync
 /// Imports, once.
 struct Import: StepCommand {
     static let configuration = CommandConfiguration(
+        commandName: "import",
         abstract: "Import all that has arrived, once; publish nothing.",
         discussion: """
             Local changes are recorded first, so that merging is right, and wait in the outbox.

@@ -4,6 +4,7 @@ import LogSync
 /// Records, publishes and imports, once.
 struct Sync: StepCommand {
     static let configuration = CommandConfiguration(
+        commandName: "sync",
         abstract: "Record and publish local changes, then import all that has arrived, once.",
         discussion: """
             Ends with 0 where everything in the container is in the store, 3 where something is held, 4 where something is

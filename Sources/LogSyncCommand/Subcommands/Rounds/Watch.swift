@@ -6,6 +6,7 @@ import LogSync
 /// The daemon.
 struct Watch: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
+        commandName: "watch",
         abstract: "Keep stores in step as things happen, in the foreground, until SIGTERM or SIGINT.",
         discussion: """
             With --json each event is a line: ready, didImport, held, unavailable or error. Stores that are missing or locked

@@ -139,12 +139,14 @@ struct OwnObjects {
     /// A name alone does not say whose it is here: that the objects are made as logsync makes them does.
     private func leftoverObjects() throws -> [Object] {
         guard try !Store.isWhole(connection) else { return [] }
+        let objects = try named()
+        guard !objects.isEmpty else { return [] }
         let own = try Connection.inMemory { connection in
             try connection.execute(StoreSchema.sql)
             try connection.execute(StoreSchema.clockTable(0, hasUniqueDigests: true))
             return try OwnObjects(connection: connection).columns(of: OwnObjects(connection: connection).named())
         }
-        return try named().filter { object in
+        return try objects.filter { object in
             let kind = object.name.split(separator: "_").dropFirst().first.map(String.init) ?? ""
             switch object.type {
             case "trigger":
