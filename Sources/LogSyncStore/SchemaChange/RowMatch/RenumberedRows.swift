@@ -132,21 +132,24 @@ struct RenumberedRows {
             .init(table: table.pending),
         ]
         var free = try FreeNumbers(besides: places, on: connection)
-        let statement = try connection.prepare(
-            "INSERT INTO \(table.pending)(kind, row, ms) VALUES (?, ?, \(SQL.milliseconds))")
-        func note(_ from: Int64, _ to: Int64) throws {
+        // An edit from before the rebuild keeps its time.
+        let times = try CapturedTimes(in: table.pending, after: table.recorded, [], on: connection)
+        let now = store.configuration.clock.now()
+        let statement = try connection.prepare("INSERT INTO \(table.pending)(kind, row, ms) VALUES (?, ?, ?)")
+        func note(_ from: Int64, _ to: Int64, _ milliseconds: Int64) throws {
             for (kind, row) in [(Capture.Kind.rekeyedFrom, from), (.rekeyedTo, to)] {
                 statement.bind(kind.rawValue, at: 1)
                 statement.bind(row, at: 2)
+                statement.bind(milliseconds, at: 3)
                 try statement.run()
             }
         }
-        var between: [Int64] = []
+        var between: [(integer: Int64, milliseconds: Int64)] = []
         for move in moves {
-            let integer = try free.next()
-            between.append(integer)
-            try note(move.from, integer)
+            let place = (integer: try free.next(), milliseconds: times[keys: [], rowid: move.from] ?? now)
+            between.append(place)
+            try note(move.from, place.integer, place.milliseconds)
         }
-        for (index, move) in moves.enumerated() { try note(between[index], move.to) }
+        for (place, move) in zip(between, moves) { try note(place.integer, move.to, place.milliseconds) }
     }
 }
