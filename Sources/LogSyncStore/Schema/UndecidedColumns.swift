@@ -23,6 +23,8 @@ struct UndecidedColumns {
         var ordinal: Int?
         /// As it was declared then.
         var type: String?
+        /// What the database has called it since it is undecided, and does not any more; nil where an older version has noted it.
+        var earlier: [String]?
     }
 
     private static let prefix = "undecided columns "
@@ -79,6 +81,12 @@ struct UndecidedColumns {
         for column in columns {
             // A column whose name may have been taken was told its name in logs long before.
             guard let place = column.place else { continue }
+            // What was said of a name that it had is said of it, and not of the column that has taken the name.
+            let wasTold = try (column.earlier ?? []).contains { name in
+                try !all.contains { $0.name.folded == name.folded }
+                    && Renames(connection).told(name, in: table) == place
+            }
+            if wasTold { return true }
             guard let told = try Renames(connection).told(column.name, in: table) else {
                 // What another column is, this one is not.
                 if try isAnother(of: all, toldAs: place, in: table) { return false }

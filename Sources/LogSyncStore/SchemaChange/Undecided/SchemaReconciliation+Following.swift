@@ -117,6 +117,7 @@ extension SchemaReconciliation {
         in table: TrackedTable
     ) throws -> UndecidedColumns.Column {
         var column = column
+        column.earlier = (column.earlier ?? []) + [column.name]
         column.name = name
         if column.place == nil {
             // The one that took a name, and leaves it.
