@@ -333,6 +333,9 @@ struct DoctorTests {
             expect("incomplete-file", .trouble, in: report, at: names[2])
             expect("gap", .trouble, in: report, at: "\(peer)")
             expect("held-elsewhere", .trouble, in: report, at: "receipt.json")
+            // Where b is no more, nothing that a does has its receipt say something else.
+            let help = report.findings.filter { $0.code == "held-elsewhere" }.compactMap(\.help)
+            #expect(help.allSatisfy { $0.hasSuffix("where b is no more, logsync peers retire STORE b") }, "\(help)")
             #expect(report.outcome == .integrity)
             #expect(report.findings.first?.severity == .damage, "the gravest comes first")
         }

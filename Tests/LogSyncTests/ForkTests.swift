@@ -61,6 +61,17 @@ struct ForkTests {
         try await settle(a, b, c)
         #expect(try await a.peer() != peer)
         #expect(try await a.status().identity?.kind == .shared)
+        // Nobody waits for the id that both had, once it is said that nobody has it.
+        func help() async throws -> String? {
+            try await Replicator.doctor(a.path, configuration: a.configuration).findings.first {
+                $0.code == "identity"
+            }?
+            .help
+        }
+        #expect(try await help()?.contains("logsync peers retire \(a.path) \(peer)") == true)
+        try await a.with { try await $0.retire(peer) }
+        #expect(try await help() == nil)
+        try await settle(a, b, c)
         let d = try await world.clone("d")
         try d.insert("new")
         try await settle(a, b, c, d)

@@ -135,9 +135,28 @@ struct RestoredCapturesTests {
         let before = try rows(a)
         try restore()
         try await a.sync()
-        // What was deleted before anybody recorded it left no trace but in the backup.
-        #expect(try rows(a) == before.replacingOccurrences(of: " f2b", with: " f1arenamed f2b"))
+        // What was deleted before anybody recorded it left no trace but in the backup, and of the amounts that a counter had been
+        // given by then nothing says which of them the backup has.
+        #expect(
+            try rows(a)
+                == before.replacingOccurrences(of: " f2b", with: " f1arenamed f2b")
+                .replacingOccurrences(of: "hits16", with: "hits21"))
         try await expectSame()
+    }
+
+    @Test("A new row that was changed before it was recorded, and deleted since, does not come back")
+    func changedAndDeleted() async throws {
+        try a.execute("INSERT INTO folder VALUES(2, 'second')")
+        try makeBackup()
+        try await Task.sleep(for: .milliseconds(5))
+        try a.execute("UPDATE folder SET name = 'renamed' WHERE id = 2")
+        try await settle(a, b)
+        try b.execute("DELETE FROM folder WHERE id = 2")
+        try await settle(a, b)
+        try restore()
+        try await a.sync()
+        try await expectSame()
+        #expect(try a.count("SELECT count(*) FROM folder WHERE id = 2") == 0)
     }
 
     @Test("What a program writes after the restore and before it is noticed is kept")

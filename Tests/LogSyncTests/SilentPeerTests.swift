@@ -39,6 +39,22 @@ import Testing
         #expect(try await self.silent(as: a).isEmpty)
     }
 
+    @Test func `a silent peer is named by its id where a former self of its store has the same name`() async throws {
+        try b.checkpoint()
+        let backup = world.root + "/backup.db"
+        try FileManager.default.copyItem(atPath: b.path, toPath: backup)
+        try b.insert("three")
+        try await settle(a, b)
+        for suffix in ["", "-wal", "-shm"] { try? FileManager.default.removeItem(atPath: b.path + suffix) }
+        try FileManager.default.copyItem(atPath: backup, toPath: b.path)
+        try await settle(a, b)
+        let later = later(a, days: 20)
+        let peer = try await b.peer()
+        let help = try await Replicator.doctor(later.path, configuration: later.configuration).findings
+            .filter { $0.code == "silent-peer" }.compactMap(\.help)
+        #expect(help.count == 1 && help[0].contains("logsync peers retire STORE \(peer) "), "\(help)")
+    }
+
     @Test func `a sync that finds nothing new writes a receipt that is a week old again, once, and nothing else`()
         async throws
     {

@@ -91,7 +91,7 @@ extension FolderExamination {
         let compact = "logsync compact removes it when its grace period is over"
         guard !retired.contains(peer) else { return "a snapshot has what it held: \(compact)" }
         return
-            "\(Self.way(waits))\(sync(peer)); where that is no more, logsync peers retire STORE \(names[peer].name.asShellArgument): "
+            "\(Self.way(waits))\(sync(peer)); where that is no more, logsync peers retire STORE \(names.argument(peer)): "
             + "a snapshot has what it held, and \(compact)"
     }
 

@@ -317,7 +317,7 @@ struct FolderExamination {
                 "silent-peer", .trouble, "\(name) has not been heard of since \(Timestamp(milliseconds: seen))",
                 at: place, why: "nothing that it has not imported can be removed from the folder",
                 help:
-                    "run logsync sync on its store, or logsync peers retire STORE \(name.asShellArgument) where it is no more"
+                    "run logsync sync on its store, or logsync peers retire STORE \(names.argument(peer.id)) where it is no more"
             )
         ]
     }
@@ -333,7 +333,9 @@ struct FolderExamination {
                 "\(names[peer.id].name) holds \(owner):\(held.sequence)\(file): \(held.reason)",
                 at: folder.peer(peer.id).receiptPath,
                 why: "it says so in its receipt, and what depends on that waits there",
-                help: help(against: held.reason, held.peer))
+                help: help(against: held.reason, held.peer)
+                    + "; where \(names[peer.id].name) is no more, logsync peers retire STORE \(names.argument(peer.id))"
+            )
         }
     }
 

@@ -334,18 +334,6 @@ struct StoreExamination {
         return findings
     }
 
-    private func identity(_ trouble: StoreStatus.IdentityTrouble) -> Finding {
-        guard trouble.kind == .claimed else {
-            return Finding("identity", .note, "the store was \(trouble.kind.rawValue)", at: path, why: trouble.detail)
-        }
-        return Finding(
-            "identity-claimed", .trouble, "the folder says that this store is not the newest of its kind", at: path,
-            why: trouble.detail,
-            help:
-                "logsync peers accept-claim \(path.asShellArgument) where that is so; else find out who writes the folder"
-        )
-    }
-
     private func missing(_ object: UnmadeObject) -> Finding {
         Finding(
             "missing-object", .trouble, "this store has no \(object.object), which the program's schema has", at: path,

@@ -121,6 +121,12 @@ final class TransactionMerge {
         return try RowMerge(row: whole(row), transaction: self).apply(mayDefer: true)
     }
 
+    /// The row with the bytes of its large values, before the transaction is merged.
+    func whole(_ row: IncomingRow, of incoming: IncomingTransaction) throws -> IncomingRow {
+        blobs = incoming.blobs
+        return try whole(row)
+    }
+
     // MARK: Groups
 
     private func applyGroup(_ given: RowGroup) throws {

@@ -17,9 +17,23 @@
 // Then what else is pending is recorded, and the rest of the transaction merged; rows that were written again hold again what
 // they were given, which is recorded as what came after the transaction.
 //
-// The exception. A row is left as it is where this is not certain: it got another key meanwhile, differs from its clock record
-// in a column that the transaction does not set, or was written between the backup and the transaction as well as after the
-// restore. Then it is recorded by the new peer, and nothing is lost by saying it twice.
+// Which row it is. A new row that has no natural key was given its identity by the number and the millisecond under which it
+// was captured, and is found by that. Any other row is found by its key, and then counts as the same only where it was captured
+// in the very millisecond that the transaction says, or holds what the transaction says: a clock that was set back between the
+// transaction and the restore makes what was written after the restore look older than what the transaction says.
+//
+// The exception. A row is left as it is where this is not certain: it got another key meanwhile, holds something else than the
+// transaction says, differs from its clock record in a column that the transaction does not set, or was written between the
+// backup and the transaction as well as after the restore. Then it is recorded by the new peer, beside what the transaction
+// says. Nothing is lost by that: values that lose are listed as conflicts. A counter may count such an amount twice.
+//
+// Example: the backup has a note that was inserted as number 7 in millisecond 1000. Its former self changed the note's text in
+// millisecond 1500 and recorded an insert of the identity that 7 and 1000 make: the captured insert is forgotten, and the note
+// comes with the later text. If the transaction's insert under the same integer has another identity, two notes come.
+//
+// Where a machine was cloned while it ran, both of its copies may have captured another row under the same number in the same
+// millisecond. Of such a row with other values than the transaction says the captured time is moved, so that its identity is
+// another.
 
 import LogSyncFormat
 import LogSyncModel
@@ -70,11 +84,17 @@ struct RepeatedCaptures {
             var rows = try captured[table.id] ?? CapturedRows(of: table, store)
             let target = GroupTarget(group, table)
             for index in 0..<group.rowCount {
-                let row = IncomingRow(group, index, target, merge.stamp)
-                guard let found = try rows.row(key(of: row, in: table)) ?? sameRow(row, &rows, in: table),
-                    let repeated = Repetition(of: row, found, isExact: isExact),
-                    try isRepeated(row, found, repeated, in: table)
-                else { continue }
+                let incomingRow = IncomingRow(group, index, target, merge.stamp)
+                guard let (found, isSameInsert) = try self.found(incomingRow, &rows, in: table) else { continue }
+                let row = try merge.whole(incomingRow, of: incoming)
+                let repeated: Repetition
+                switch try verdict(on: row, found, isSameInsert: isSameInsert, in: table) {
+                case .repeated(let repetition): repeated = repetition
+                case .new: continue
+                case .namesake:
+                    try giveOtherIdentity(to: found, in: table)
+                    continue
+                }
                 rows.remove(found)
                 for entry in found.entries {
                     try connection.run("DELETE FROM \(table.pending) WHERE number = ?", .integer(entry.number))
@@ -184,138 +204,131 @@ struct RepeatedCaptures {
         }
     }
 
-    /// Of a table without a key, whose rows are told apart by nothing: a new row that holds the same.
-    private func sameRow(
+    /// What was captured of a row, and whether that is the insert which the former self recorded.
+    private func found(
         _ row: IncomingRow, _ rows: inout CapturedRows, in table: TrackedTable
-    ) throws -> CapturedRows.Row? {
-        guard row.group.kind == .insert, table.key.isEmpty, table.localInteger == nil, row.target.isComplete else {
-            return nil
+    ) throws -> (CapturedRows.Row, isSameInsert: Bool)? {
+        guard let own = rows.row(of: row) else {
+            return try rows.row(key(of: row, in: table)).map { ($0, false) }
         }
+        // A backup may have given other rowids to the rows of a table without a key: then one that holds the same stands for it.
+        guard table.key.isEmpty, table.localInteger == nil, row.target.isComplete else { return (own, true) }
         var values: [Value] = []
         for position in table.columns.indices {
             let value = row.value(at: position, in: table)
-            guard let local = try shownRows.local(value, table.columns[position].reference) else { return nil }
+            guard let local = try shownRows.local(value, table.columns[position].reference) else { return (own, true) }
             values.append(local)
         }
-        return try rows.row(holding: values) { Repetition(of: row, $0, isExact: isExact) != nil }
+        if try own.present?.values == values { return (own, true) }
+        return (try rows.row(holding: values) ?? own, true)
     }
 
-    private func isRepeated(
-        _ row: IncomingRow, _ found: CapturedRows.Row, _ repeated: Repetition, in table: TrackedTable
-    ) throws -> Bool {
+    /// What a captured row is to a row of the transaction.
+    private enum Verdict {
+        case repeated(Repetition)
+        /// It has something that the transaction does not say, or may have.
+        case new
+        /// Another row, which would get the same identity.
+        case namesake
+    }
+
+    private func verdict(
+        on row: IncomingRow, _ found: CapturedRows.Row, isSameInsert: Bool, in table: TrackedTable
+    ) throws -> Verdict {
+        guard row.group.kind != .delete, let repetition = Repetition(of: row, found) else { return .new }
+        // The identity tells when the row was inserted.
+        if row.group.kind == .insert, row.identity.isSurrogate, IdentityMap.firstInteger(of: row.identity) == nil,
+            !isSameInsert
+        {
+            return .new
+        }
         let clock = ClockTable(table: table, connection: connection)
         let located = try shownRows.locate(row.identity, in: table)
-        let position = try located ?? found.position
-        let record = try position.flatMap { try clock.record(at: $0) }
-        let present = try found.present
-        guard present != nil || repeated.writtenAgain != nil else { return row.group.kind == .delete && record != nil }
-        switch row.group.kind {
-        case .insert: return record == nil
-        case .delete: return record != nil && repeated.writtenAgain == nil
-        case .update:
-            guard let record else { return false }
-            guard repeated.writtenAgain == nil, let present else { return true }
-            // What it holds beside that is known to nobody else.
-            let changed = table.columns.indices.filter { index in
-                let id = table.columns[index].id
-                return id >= record.digests.count
-                    || record.digests[id] != UInt32(truncatingIfNeeded: present.digests[index])
-            }
-            return Set(row.target.positions.compactMap { $0 }).isSuperset(of: changed)
+        let record = try (located ?? found.position).flatMap { try clock.record(at: $0) }
+        guard (record != nil) == (row.group.kind != .insert) else { return .new }
+        let isSameTime = repetition.isSameTime || !isExact && isRaised(row, above: record)
+        guard let present = try found.present, repetition.writtenAgain == nil else {
+            // Of what was written over nothing but the time is left.
+            let isRepeated = repetition.writtenAgain != nil && isSameTime && !(isExact && isSameInsert)
+            return isRepeated ? .repeated(repetition) : .new
+        }
+        // Rowids that are no key may be others in a backup.
+        if isSameInsert, !isExact, repetition.isInsertAlone, table.localInteger != nil { return .repeated(repetition) }
+        guard isSameTime || !isExact else { return .new }
+        if row.group.kind == .update, let record, !isAll(of: present, in: row, record, in: table) { return .new }
+        switch try isHeld(row, by: present, record, isSameTime: isSameTime, in: table) {
+        case true?: return .repeated(repetition)
+        case false? where isExact && isSameInsert: return .namesake
+        default: return .new
         }
     }
-}
 
-/// What is pending of a row and is in its former self's transaction, too.
-private struct Repetition {
-    /// When it was last written after the restore; nil where it was not.
-    let writtenAgain: Int64?
+    /// Whether a change has its time from what it supersedes, which was later than the clock: then the time says nothing of when
+    /// it was captured.
+    private func isRaised(_ row: IncomingRow, above record: ClockRecord?) -> Bool {
+        record?.state.allStamps.map(\.time).max()?.successor == row.stamp.time
+    }
 
-    /// nil where it cannot be told.
-    init?(of row: IncomingRow, _ found: CapturedRows.Row, isExact: Bool) {
-        let recorded = row.stamp.time.milliseconds
-        // That a row was looked at says nothing of when it was written.
-        let writes = found.entries.filter { $0.kind != .found || $0.milliseconds <= recorded }
-        let former = writes.filter { $0.milliseconds <= recorded }
-        guard let latest = former.map(\.milliseconds).max(),
-            former.allSatisfy({ [.insert, .update, .found].contains($0.kind) }),
-            writes.allSatisfy({ [.insert, .update, .delete, .found].contains($0.kind) })
-        else { return nil }
-        writtenAgain = writes.lazy.map(\.milliseconds).filter { $0 > recorded }.max()
-        guard latest == recorded || !isExact && writtenAgain == nil else { return nil }
+    /// Whether an update sets all columns in which a row differs from its record: what it holds beside that is known to nobody
+    /// else.
+    private func isAll(
+        of present: TableReader.Row, in row: IncomingRow, _ record: ClockRecord, in table: TrackedTable
+    ) -> Bool {
+        let changed = table.columns.indices.filter { index in
+            let id = table.columns[index].id
+            return id >= record.digests.count
+                || record.digests[id] != UInt32(truncatingIfNeeded: present.digests[index])
+        }
+        return Set(row.target.positions.compactMap { $0 }).isSuperset(of: changed)
+    }
+
+    /// Whether a row holds what an insert or update says; nil where that cannot be told.
+    ///
+    /// - Parameter isSameTime: whether it was captured when the transaction says: else an amount may have been added twice.
+    private func isHeld(
+        _ row: IncomingRow, by present: TableReader.Row, _ record: ClockRecord?, isSameTime: Bool,
+        in table: TrackedTable
+    ) throws -> Bool? {
+        if row.group.kind == .insert, !row.target.isComplete { return nil }
+        for (column, position) in zip(row.group.columns, row.target.positions) {
+            guard let position else { return nil }
+            let (value, held) = (column.values[row.index], present.values[position])
+            guard column.operation == .add else {
+                guard let local = try shownRows.local(value, table.columns[position].reference) else { return nil }
+                if local != held { return false }
+                continue
+            }
+            guard isSameTime, let record else { return nil }
+            var cell = record.state.cell(table.columns[position].id)
+            let base = try AmountBase(merge).place(of: column.bases[row.index])
+            guard cell.versions.contains(where: { ($0.stamp.peer, $0.stamp.sequence) == base }),
+                let former = store.shown(cell, table.name, table.columns[position].name)
+            else { return nil }
+            cell.additions.removeAll {
+                ($0.basePeer, $0.baseSequence, $0.peer) == (base.number, base.sequence, row.stamp.peer)
+            }
+            cell.additions.append(
+                Addition(
+                    basePeer: base.number, baseSequence: base.sequence, peer: row.stamp.peer, stamp: row.stamp,
+                    cumulative: value))
+            guard let sum = store.shown(cell, table.name, table.columns[position].name),
+                let amount = Counter.difference(from: former, to: held),
+                Counter.tells(amount, from: former, to: held, sum: sum)
+            else { return false }
+        }
+        return true
+    }
+
+    /// Moves the time at which a row was inserted by less than a second, so that no other store makes its identity: neither the
+    /// one that has recorded another row under the number and time, nor a third one that moves its own.
+    private func giveOtherIdentity(to found: CapturedRows.Row, in table: TrackedTable) throws {
+        let number = found.entries.first?.number ?? 0
+        let step = 1 + Int64(store.configuration.random() % 997)
+        try connection.run(
+            "UPDATE \(table.pending) SET ms = ms - ? WHERE number = ?", .integer(step), .integer(number))
     }
 }
 
 /// A row cannot be shown as the transaction has it that was captured here and recorded by the former self: nothing is taken
 /// for a repetition then.
 package struct UncertainRepetition: Error {}
-
-/// The pending rows of one table, by the row that they name.
-private struct CapturedRows {
-    /// What is pending of one row.
-    struct Row {
-        var key: RowKey
-        var entries: [(number: Int64, kind: Capture.Kind, milliseconds: Int64)] = []
-        /// Where it was when it was written last; nil where the table has no rowid.
-        var rowid: Int64?
-        let reader: TableReader
-
-        /// Where it is; nil where it is gone, or the table has no rowid. A backup may have numbered the rows of a table anew.
-        var position: Int64? {
-            get throws {
-                guard reader.table.hasRowid else { return nil }
-                return key.natural == nil ? rowid ?? key.rowid : try reader.rowid(withKey: key.values)
-            }
-        }
-
-        /// The row as it is.
-        var present: TableReader.Row? {
-            get throws {
-                try reader.table.hasRowid
-                    ? position.flatMap { try reader.row(at: $0) } : reader.row(withKey: key.values)
-            }
-        }
-    }
-
-    private var rows: [RowKey: Row] = [:]
-    /// By what they hold; made when it is first asked for.
-    private var keysByValues: [[Value]: [RowKey]]?
-
-    init(of table: TrackedTable, _ store: OpenStore) throws {
-        let keys = table.capturesKey ? table.key.indices.map { ", k\($0)" }.joined() : ""
-        let statement = try store.connection.prepare(
-            "SELECT number, kind, row, ms\(keys) FROM \(table.pending) WHERE number > ? ORDER BY number")
-        statement.bind(table.recorded, at: 1)
-        defer { statement.reset() }
-        let reader = TableReader(table: table, store: store)
-        while try statement.step() {
-            let rowid = statement.isNull(2) ? nil : statement.integer(2)
-            guard let key = CapturedChanges.key(in: table, rowid: rowid, value: { statement.value(4 + $0) }) else {
-                continue
-            }
-            let kind = Capture.Kind(rawValue: statement.integer(1)) ?? .found
-            var row = rows[key] ?? Row(key: key, reader: reader)
-            row.entries.append((statement.integer(0), kind, statement.integer(3)))
-            row.rowid = rowid
-            rows[key] = row
-        }
-    }
-
-    func row(_ key: RowKey?) -> Row? { key.flatMap { rows[$0] } }
-
-    mutating func row(holding values: [Value], _ isSame: (Row) -> Bool) throws -> Row? {
-        let keysByValues = try keysByValues ?? keysOfRows()
-        self.keysByValues = keysByValues
-        return keysByValues[values]?.compactMap { rows[$0] }.first(where: isSame)
-    }
-
-    private func keysOfRows() throws -> [[Value]: [RowKey]] {
-        var keys: [[Value]: [RowKey]] = [:]
-        for (key, row) in rows {
-            if let present = try row.present { keys[present.values, default: []].append(key) }
-        }
-        return keys.mapValues { $0.sorted { ($0.rowid ?? 0) < ($1.rowid ?? 0) } }
-    }
-
-    mutating func remove(_ row: Row) { rows[row.key] = nil }
-}
