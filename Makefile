@@ -25,6 +25,8 @@ TEST_LIVES = 4
 TEST_REBORN = 6
 # And of those in which rows that others refer to get other keys.
 TEST_PARENTS = 6
+# And of those in which peers write to rows of others, and add to a counter.
+TEST_SHARED = 4
 MIGRATION_WORLDS ?= 100
 JOBS ?= $(shell nproc)
 
@@ -113,6 +115,7 @@ test: deps
 	Tests/Migrations/wander "$$bin/logsync" --seeds $(TEST_LIVES) --from 5040 --jobs $(JOBS) || failed="$$failed Lives"; \
 	Tests/Migrations/wander "$$bin/logsync" --seeds $(TEST_REBORN) --from 1000003 --jobs $(JOBS) || failed="$$failed Reborn"; \
 	Tests/Migrations/wander "$$bin/logsync" --seeds $(TEST_PARENTS) --from 4000001 --jobs $(JOBS) || failed="$$failed Parents"; \
+	Tests/Migrations/wander "$$bin/logsync" --seeds $(TEST_SHARED) --from 6000006 --jobs $(JOBS) || failed="$$failed Shared"; \
 	if test -n "$$failed"; then echo "Failed:$$failed" >&2; exit 1; fi
 
 # Much data: a clone of gigabytes within little memory, a hundred thousand transactions collected and joined. Takes a while
