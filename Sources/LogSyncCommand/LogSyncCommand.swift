@@ -33,10 +33,15 @@ struct LogSyncCommand: AsyncParsableCommand {
         Descriptors.raiseLimit()
         // Who reads what is printed may end before: that is an error of printing, which an exit status tells.
         signal(SIGPIPE, SIG_IGN)
-        await Foundation.exit(run(Arguments.given).rawValue)
+        let code = await run(Arguments.given)
+        Terminal.finishErrors(within: errorPatience)
+        Foundation.exit(code.rawValue)
     }
 
     private static func run(_ arguments: [String]) async -> ExitCode {
+    /// How many seconds what was said last may take to be written, where a writer of its own does that.
+    private static let errorPatience = 0.5
+
         let isJSON = arguments.prefix { $0 != "--" }.contains("--json")
         do {
             try Descriptors.checkLimit()

@@ -38,6 +38,7 @@ final class Daemon: Sendable {
     private let counts = Metrics()
     private let readiness: Readiness
     private let audience = Audience()
+    private let output: OutputWriter
     private let hook: ImportHook
     private let carrier: CarrierHooks
     private let stores: WatchedStores
@@ -48,6 +49,8 @@ final class Daemon: Sendable {
     private static let patience = DispatchTimeInterval.seconds(15)
     /// After how long it is tried again to serve metrics at an address that is taken.
     private static let metricsPause = Duration.seconds(5)
+    /// How many seconds what was said last may take to be written when the daemon ends.
+    private static let outputPatience = 0.5
 
     /// - Parameter read: makes the plan, at first and at each SIGHUP.
     /// - Throws: what `read` throws; `configuration` where metrics cannot be served; `ioError` where the limit on open files
@@ -60,6 +63,9 @@ final class Daemon: Sendable {
         }
         self.read = read
         state = Mutex(State(plan: plan))
+        Terminal.setErrorWriter(EventPrinter.errorWriter(plan.session))
+        let output = EventPrinter.writer(plan.session, audience)
+        self.output = output
         let readiness = Readiness(stores: plan.stores, logger: plan.session.logger)
         self.readiness = readiness
         let hook = ImportHook(plan.onImport, logger: plan.session.logger) { [counts] in
@@ -75,6 +81,7 @@ final class Daemon: Sendable {
                 hook.kill()
                 carrier.kill()
                 Foundation.exit(audience.error.map { ExitStatus($0.code).rawValue } ?? 0)
+                Terminal.finishErrors(within: Self.outputPatience)
             }
         }
         if let address = plan.metrics { try serveMetrics(at: address, plan.session) }
@@ -98,6 +105,7 @@ final class Daemon: Sendable {
         defer { state.withLock { $0 }.stopMetrics() }
         try await group.run()
         if let error = audience.error { throw error }
+        output.finish(within: Self.outputPatience)
     }
 
     // MARK: Reading the configuration anew
@@ -192,7 +200,7 @@ final class Daemon: Sendable {
         let watched = Array(plan.stores.prefix(count))
         let setBacks = notes.takeUp(watched)
         stores.watch(watched.map { watch($0, plan, revision: revision, notes, setBacks[$0]) })
-        let printer = EventPrinter(session: plan.session, audience: audience)
+        let printer = EventPrinter(session: plan.session, audience: audience, output: output)
         for store in plan.stores.dropFirst(count) {
             let error = Descriptors.refusal(store, limit: limit)
             plan.session.logger.error("\(error)")
@@ -203,7 +211,7 @@ final class Daemon: Sendable {
     private func watch(
         _ store: String, _ plan: DaemonPlan, revision: Int, _ notes: WorkNotes, _ setBack: StoreStatus.SetBack?
     ) -> StoreWatch {
-        let printer = EventPrinter(session: plan.session, audience: audience)
+        let printer = EventPrinter(session: plan.session, audience: audience, output: output)
         var configuration = plan.configuration
         configuration.didChangeFile = { [carrier] in carrier.noteChange(of: $0) }
         configuration.didChangeWork = { notes.note(store, isAtWork: $0) }
