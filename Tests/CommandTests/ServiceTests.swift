@@ -272,3 +272,29 @@ import Testing
         #expect(wrong.code == 78 && wrong.errors.contains("LOGSYNC_CARRIER_TIMEOUT"), "\(wrong)")
     }
 }
+    @Test func `a command after publishing that fails is run again until it does not, and once at each start`()
+        async throws
+    {
+        let (_, b, _, local) = try await carried()
+        let (told, away) = (tool.path("told"), tool.path("away"))
+        try "".write(toFile: away, atomically: true, encoding: .utf8)
+        let file = try configure("after-publish = \"cat >> \(told); test ! -e \(away)\"")
+        func runs() -> Int { ((try? text(told)) ?? "").components(separatedBy: local + "/notes\n").count - 1 }
+        let daemon = try tool.start(["watch", b, "--config", file, "--metrics", "127.0.0.1:0"])
+        try await tool.sql("b.db", "INSERT INTO notes VALUES (2, 'two')")
+        try await eventually("it has failed, and is run again though nothing more is published") {
+            let page = try await page(of: daemon)
+            return page.contains("logsync_hook_failing{hook=\"after-publish\"} 1") && runs() > 2
+        }
+        try FileManager.default.removeItem(atPath: away)
+        try await eventually("it ends well") {
+            try await page(of: daemon).contains("logsync_hook_failing{hook=\"after-publish\"} 0")
+        }
+        await end(daemon)
+        // What was published last may not have been taken by anything.
+        let before = runs()
+        let next = try tool.start(["watch", b, "--config", file])
+        try await eventually("it is run at the start") { runs() > before }
+        await end(next)
+    }
+

@@ -69,10 +69,11 @@ final class Daemon: Sendable {
         let readiness = Readiness(stores: plan.stores, logger: plan.session.logger)
         self.readiness = readiness
         let hook = ImportHook(plan.onImport, logger: plan.session.logger) { [counts] in
-            counts.countFailure(of: .onImport)
+            counts.countRun(of: .onImport, isDone: $0)
         }
         self.hook = hook
-        let carrier = CarrierHooks(plan.carrier, logger: plan.session.logger) { [counts] in counts.countFailure(of: $0)
+        let carrier = CarrierHooks(plan.carrier, logger: plan.session.logger) { [counts] hook, isDone in
+            counts.countRun(of: hook, isDone: isDone)
         }
         self.carrier = carrier
         stores = WatchedStores { [audience] in
@@ -222,6 +223,7 @@ final class Daemon: Sendable {
             onEvent: { [self] in take($0, of: store, printer) },
             subscriptions: SubscriptionServer(printer: printer, logger: plan.session.logger),
             logger: plan.session.logger, notes: notes, setBack: setBack,
+            onReady: { [carrier] in carrier.noteFiles(in: $0) },
             onSetBack: { [counts, readiness] setBack in
                 counts.setSetBack(setBack != nil, of: store)
                 guard let setBack else { return plan.session.logger.notice("\(store) is watched again") }

@@ -58,11 +58,17 @@ final class Metrics: Sendable {
     private static let patience = Duration.seconds(2)
 
     private let counts: Mutex<[String: Counts]>
-    private let hookFailures: Mutex<[String: Int]>
+    private struct HookRuns {
+        var failures = 0
+        var isFailing = false
+    }
+
+    /// Of the hooks that have failed.
+    private let hooks: Mutex<[String: HookRuns]>
 
     init() {
         counts = Mutex([:])
-        hookFailures = Mutex([:])
+        hooks = Mutex([:])
     }
 
     /// What the metrics are called.
@@ -92,8 +98,13 @@ final class Metrics: Sendable {
         counts.withLock { $0[store]?.take(event, at: Date()) }
     }
 
-    /// A hook could not be run, or did not end with 0 in time.
-    func countFailure(of hook: Hook) { hookFailures.withLock { $0[hook.rawValue, default: 0] += 1 } }
+    /// - Parameter isDone: false where the hook could not be run, or did not end with 0 in time.
+    func countRun(of hook: Hook, isDone: Bool) {
+        hooks.withLock { hooks in
+            hooks[hook.rawValue]?.isFailing = !isDone
+            if !isDone { hooks[hook.rawValue, default: HookRuns(isFailing: true)].failures += 1 }
+        }
+    }
 
     func text() async -> String {
         let replicators = counts.withLock { counts in
@@ -125,8 +136,9 @@ final class Metrics: Sendable {
                 page.add(0, to: .available, store)
             }
         }
-        for (hook, count) in hookFailures.withLock({ $0 }).sorted(by: { $0.key < $1.key }) {
-            page.add(Double(count), to: .hookFailures, label: "hook", hook)
+        for (hook, runs) in hooks.withLock({ $0 }).sorted(by: { $0.key < $1.key }) {
+            page.add(Double(runs.failures), to: .hookFailures, label: "hook", hook)
+            page.add(runs.isFailing ? 1 : 0, to: .hookFailing, label: "hook", hook)
         }
         return page.text
     }
@@ -191,6 +203,7 @@ private struct MetricsPage {
         case outboxFor = "logsync_outbox_seconds"
         case lockedOut = "logsync_locked_out_seconds_total"
         case hookFailures = "logsync_hook_failures_total"
+        case hookFailing = "logsync_hook_failing"
 
         var help: String {
             switch self {
@@ -212,6 +225,7 @@ private struct MetricsPage {
             case .outboxFor: "For how long there have been changes not yet published; 0 where there are none."
             case .lockedOut: "How long other programs' locks have kept the daemon out, beyond its patience."
             case .hookFailures: "Commands of the configuration that failed or took too long."
+            case .hookFailing: "Whether the last run of the command failed or took too long."
             }
         }
     }
