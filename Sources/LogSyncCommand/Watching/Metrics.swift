@@ -209,7 +209,7 @@ private struct MetricsPage {
             switch self {
             case .open: "Whether the store is open and being watched."
             case .setBack: "Whether the store is left alone for a while, because the daemon ended while working on it."
-            case .available: "Whether the container is there."
+            case .available: "Whether the container is there and can be read."
             case .imported: "Transactions of other peers in the store."
             case .published: "Transactions of this peer in the container."
             case .errors: "Errors since the start."

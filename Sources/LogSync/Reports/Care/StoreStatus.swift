@@ -4,7 +4,7 @@ public import LogSyncModel
 public struct StoreStatus: Sendable, Encodable {
     public struct ContainerStatus: Hashable, Sendable, Encodable {
         public var path: String
-        /// Whether the content's marker is there.
+        /// Whether the content's marker is there, and the folder of its peers can be read.
         public var available: Bool
     }
 
