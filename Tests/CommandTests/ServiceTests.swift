@@ -198,6 +198,28 @@ import Testing
         await end(daemon)
     }
 
+    @Test func `how long changes have waited is counted from when they were made`() async throws {
+        let a = try await tool.store("a.db")
+        try FileManager.default.moveItem(atPath: tool.path("shared"), toPath: tool.path("away"))
+        try await tool.sql("a.db", "INSERT INTO notes VALUES (2, 'two')")
+        let waiting = try JSON(try await tool.succeed("status", a, "--json").output)
+        #expect(waiting["waitingSince"]?.string?.hasSuffix("Z") == true, "\(waiting)")
+        #expect(try await tool.run("sync", a).code == 69)
+        // As if it had been two minutes ago.
+        try await tool.sql("a.db", "UPDATE logsync_transaction SET time = time - (120000 << 16)")
+        let daemon = try tool.start(["watch", a, "--metrics", "127.0.0.1:0"])
+        func seconds() async throws -> Double? {
+            try await page(of: daemon).firstMatch(of: /logsync_outbox_seconds\{.*\} ([0-9.e-]+)/).flatMap {
+                Double($0.1)
+            }
+        }
+        try await eventually("it is two minutes at the first look") { try await seconds() ?? 0 > 119 }
+        try FileManager.default.moveItem(atPath: tool.path("away"), toPath: tool.path("shared"))
+        try await eventually("nothing waits") { try await seconds() == 0 }
+        await end(daemon)
+        #expect(try JSON(try await tool.succeed("status", a, "--json").output)["waitingSince"]?.string == nil)
+    }
+
     // MARK: Carriers
 
     /// A folder that each side has for itself, and two scripts that copy it there and back.
@@ -265,13 +287,6 @@ import Testing
         await end(daemon)
     }
 
-    @Test func `a key of [carrier] that is unknown is refused, and each has its variable`() async throws {
-        let refused = try await tool.run("list", "--config", try configure("before-scna = \"true\""))
-        #expect(refused.code == 78 && refused.errors.contains("the unknown key carrier.before-scna"), "\(refused)")
-        let wrong = try await tool.run("list", environment: ["LOGSYNC_CARRIER_TIMEOUT": "soon"])
-        #expect(wrong.code == 78 && wrong.errors.contains("LOGSYNC_CARRIER_TIMEOUT"), "\(wrong)")
-    }
-}
     @Test func `a command after publishing that fails is run again until it does not, and once at each start`()
         async throws
     {
@@ -298,3 +313,10 @@ import Testing
         await end(next)
     }
 
+    @Test func `a key of [carrier] that is unknown is refused, and each has its variable`() async throws {
+        let refused = try await tool.run("list", "--config", try configure("before-scna = \"true\""))
+        #expect(refused.code == 78 && refused.errors.contains("the unknown key carrier.before-scna"), "\(refused)")
+        let wrong = try await tool.run("list", environment: ["LOGSYNC_CARRIER_TIMEOUT": "soon"])
+        #expect(wrong.code == 78 && wrong.errors.contains("LOGSYNC_CARRIER_TIMEOUT"), "\(wrong)")
+    }
+}

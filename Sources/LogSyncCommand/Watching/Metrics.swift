@@ -14,9 +14,8 @@ final class Metrics: Sendable {
         /// How long what was imported last had been under way.
         var lag: TimeInterval?
         var errors = 0
-        /// Since when the store has been behind, and has had something to publish; nil where it was not when last asked.
+        /// Since when the store has been behind; nil where it was not when last asked.
         var behindSince: Date?
-        var waitingSince: Date?
         /// For how long programs have kept the daemon out, and since when one does.
         var lockedOut: TimeInterval = 0
         var lockedSince: Date?
@@ -50,7 +49,6 @@ final class Metrics: Sendable {
         mutating func take(_ status: StoreStatus, at now: Date) {
             let isBehind = !status.held.isEmpty || status.peers.contains { $0.behind > 0 }
             behindSince = isBehind ? behindSince ?? now : nil
-            waitingSince = status.outbox > 0 || status.pending > 0 ? waitingSince ?? now : nil
         }
     }
 
@@ -130,7 +128,9 @@ final class Metrics: Sendable {
                 if isSilent { status.container.available = false }
                 page.add(status, store)
                 page.add(count.behindSince.map(now.timeIntervalSince) ?? 0, to: .behindFor, store)
-                page.add(count.waitingSince.map(now.timeIntervalSince) ?? 0, to: .outboxFor, store)
+                // Clocks may have been set.
+                let waiting = status.waitingSince.map { now.timeIntervalSince1970 - Double($0.milliseconds) / 1000 }
+                page.add(max(0, waiting ?? 0), to: .outboxFor, store)
             } else if isSilent {
                 // The store cannot say where it stands for as long as it waits for the folder.
                 page.add(0, to: .available, store)
