@@ -184,6 +184,22 @@ import Testing
         #expect(await daemon.end().code == 0)
     }
 
+    @Test func `a full disk is said to be full, also where SQLite cannot begin`() async throws {
+        let tool = try Tool()
+        // Where no namespace may be made this shows nothing.
+        let script = """
+            mkdir small && mount -t tmpfs -o size=1m none small || exit 99
+            sqlite3 small/a.db 'CREATE TABLE notes (id INTEGER PRIMARY KEY, text TEXT)'
+            logsync init small/a.db --container shared --content notes --peer here || exit 98
+            dd if=/dev/zero of=small/fill bs=4096 2> /dev/null
+            logsync sync small/a.db
+            """
+        let ended = try await tool.program("/usr/bin/env", ["unshare", "-m", "sh", "-c", script])
+        guard ended.code != 99, !ended.errors.hasPrefix("unshare") else { return }
+        #expect(ended.code == 74 && ended.errors.contains("the disk that holds"), "\(ended)")
+        #expect(ended.errors.contains("is full"), "\(ended)")
+    }
+
     @Test func `a watch without stores is 64, and says where they may stand`() async throws {
         let tool = try Tool()
         let ended = try await tool.run("watch")
