@@ -28,6 +28,7 @@ struct LogSyncCommand: AsyncParsableCommand {
         ])
 
     static func main() async {
+        if Arguments.given.first(where: { !$0.hasPrefix("-") }) == Watch._commandName { Interruption.prepareDaemon() }
         Allocation.givesLargeValuesBack()
         Allocation.leavesOutStatistics()
         Descriptors.raiseLimit()
@@ -38,10 +39,10 @@ struct LogSyncCommand: AsyncParsableCommand {
         Foundation.exit(code.rawValue)
     }
 
-    private static func run(_ arguments: [String]) async -> ExitCode {
     /// How many seconds what was said last may take to be written, where a writer of its own does that.
     private static let errorPatience = 0.5
 
+    private static func run(_ arguments: [String]) async -> ExitCode {
         let isJSON = arguments.prefix { $0 != "--" }.contains("--json")
         do {
             try Descriptors.checkLimit()

@@ -184,6 +184,31 @@ import Testing
         #expect(await daemon.end().code == 0)
     }
 
+    @Test(arguments: [SIGTERM, SIGINT, SIGQUIT, SIGHUP])
+    func `a signal that comes while the daemon starts is heard`(signal: Int32) async throws {
+        let tool = try Tool()
+        let a = try await tool.store("a.db")
+        // Reading it takes a while.
+        let file = tool.path("config.toml")
+        try String(repeating: "# nothing\n", count: 1_000_000).write(toFile: file, atomically: true, encoding: .utf8)
+        let daemon = try tool.start(["watch", a, "--config", file])
+        let descriptors = "/proc/\(daemon.id)/fd"
+        try await eventually("it has begun", within: 60) {
+            let open = (try? FileManager.default.contentsOfDirectory(atPath: descriptors)) ?? []
+            let files = open.compactMap {
+                try? FileManager.default.destinationOfSymbolicLink(atPath: "\(descriptors)/\($0)")
+            }
+            return files.contains { $0.contains("inotify") }
+        }
+        daemon.signal(signal)
+        if signal == SIGHUP {
+            try await eventually("it is read anew", within: 60) { daemon.errors.contains("was read anew") }
+            daemon.signal(SIGTERM)
+        }
+        let ended = await daemon.end(within: 60)
+        #expect(ended.code == 0, "\(ended)")
+    }
+
     @Test func `a full disk is said to be full, also where SQLite cannot begin`() async throws {
         let tool = try Tool()
         // Where no namespace may be made this shows nothing.

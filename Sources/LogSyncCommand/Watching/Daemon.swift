@@ -81,8 +81,8 @@ final class Daemon: Sendable {
             DispatchQueue.global().asyncAfter(deadline: .now() + Self.patience) {
                 hook.kill()
                 carrier.kill()
-                Foundation.exit(audience.error.map { ExitStatus($0.code).rawValue } ?? 0)
                 Terminal.finishErrors(within: Self.outputPatience)
+                Foundation.exit(audience.error.map { ExitStatus($0.code).rawValue } ?? 0)
             }
         }
         if let address = plan.metrics { try serveMetrics(at: address, plan.session) }
@@ -105,8 +105,8 @@ final class Daemon: Sendable {
                 gracefulShutdownSignals: [.sigterm, .sigint, .sigquit], logger: logger))
         defer { state.withLock { $0 }.stopMetrics() }
         try await group.run()
-        if let error = audience.error { throw error }
         output.finish(within: Self.outputPatience)
+        if let error = audience.error { throw error }
     }
 
     // MARK: Reading the configuration anew
@@ -116,7 +116,9 @@ final class Daemon: Sendable {
         let daemon: Daemon
 
         func run() async throws {
-            for await _ in await UnixSignalsSequence(trapping: .sighup).cancelOnGracefulShutdown() { daemon.reload() }
+            let signals = await UnixSignalsSequence(trapping: .sighup)
+            if Interruption.takeHangup() { daemon.reload() }
+            for await _ in signals.cancelOnGracefulShutdown() { daemon.reload() }
         }
     }
 
@@ -221,9 +223,9 @@ final class Daemon: Sendable {
             make: { [configuration] in try Replicator(store: store, configuration: configuration, opensNow: false) },
             onChange: { [counts] in counts.setReplicator($0, of: store) },
             onEvent: { [self] in take($0, of: store, printer) },
+            onReady: { [carrier] in carrier.noteFiles(in: $0) },
             subscriptions: SubscriptionServer(printer: printer, logger: plan.session.logger),
             logger: plan.session.logger, notes: notes, setBack: setBack,
-            onReady: { [carrier] in carrier.noteFiles(in: $0) },
             onSetBack: { [counts, readiness] setBack in
                 counts.setSetBack(setBack != nil, of: store)
                 guard let setBack else { return plan.session.logger.notice("\(store) is watched again") }

@@ -50,8 +50,6 @@ struct Watch: AsyncParsableCommand {
     @OptionGroup var common: CommonOptions
 
     func run() async throws {
-        // It may come before the daemon listens for it, and is never to end it.
-        signal(SIGHUP, SIG_IGN)
         // NB: libdispatch ends the process where it cannot count its threads there. May go when it does without.
         guard access("/proc/self/stat", R_OK) == 0 else {
             throw LogSyncError(
