@@ -209,6 +209,24 @@ import Testing
         #expect(ended.code == 0, "\(ended)")
     }
 
+    @Test func `a store by its path and by a link is one`() async throws {
+        let tool = try Tool()
+        let (a, b) = (try await tool.store("a.db"), try await tool.clone("b.db"))
+        try FileManager.default.createSymbolicLink(atPath: tool.path("link.db"), withDestinationPath: b)
+        let file = tool.path("config.toml")
+        try "stores = [\"\(b)\", \"\(tool.path("link.db"))\"]".write(toFile: file, atomically: true, encoding: .utf8)
+        let daemon = try tool.start(["watch", "--config", file])
+        try await daemon.line { $0 == "\(b) is ready" }
+        daemon.signal(SIGHUP)
+        try await eventually("it is read anew") { daemon.errors.contains("read anew: 1 store is watched") }
+        try await tool.sql("a.db", "INSERT INTO notes VALUES (2, 'two')")
+        try await tool.succeed("sync", a)
+        try await daemon.line { $0.hasPrefix("\(b): imported 1") }
+        daemon.signal(SIGTERM)
+        let ended = await daemon.end()
+        #expect(ended.code == 0 && !ended.output.contains("link.db"), "\(ended)")
+    }
+
     @Test func `a full disk is said to be full, also where SQLite cannot begin`() async throws {
         let tool = try Tool()
         // Where no namespace may be made this shows nothing.

@@ -67,9 +67,11 @@ struct Watch: AsyncParsableCommand {
         var configuration = session.configuration()
         configuration.pollInterval = (poll ?? settings.poll)?.duration
         if let debounce = debounce ?? settings.debounce { configuration.debounce = debounce.duration }
-        // In the order given, each once.
+        // In the order given, each once, also where another name of it is a link.
         var paths: [String] = []
-        for store in (stores.isEmpty ? settings.stores : stores).map(Self.absolute) where !paths.contains(store) {
+        var places: Set<String> = []
+        for store in (stores.isEmpty ? settings.stores : stores).map(Self.absolute)
+        where places.insert(Self.place(store)).inserted {
             paths.append(store)
         }
         guard !paths.isEmpty else {
@@ -84,5 +86,12 @@ struct Watch: AsyncParsableCommand {
 
     private static func absolute(_ path: String) -> String {
         URL(fileURLWithPath: HomeDirectory.expand(path)).standardizedFileURL.path
+    }
+
+    /// Where a path leads; a path to nothing leads to itself.
+    private static func place(_ path: String) -> String {
+        guard let resolved = realpath(path, nil) else { return path }
+        defer { free(resolved) }
+        return String(cString: resolved)
     }
 }
