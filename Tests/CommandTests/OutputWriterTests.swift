@@ -93,12 +93,12 @@ import Testing
 
     // MARK: The daemon
 
-    /// Starts a daemon whose stdout or stderr is a pipe of a page that nobody reads, and says how it has ended.
+    /// Starts a daemon whose stdout or stderr is a pipe that is full and that nobody reads, and says how it has ended.
     private func start(_ tool: Tool, _ stream: String, _ arguments: [String]) throws -> Tool.Process {
         let script = """
             import ctypes, fcntl, os, subprocess, sys
             reader, writer = os.pipe()
-            fcntl.fcntl(writer, 1031, 4096)
+            os.write(writer, b"x" * fcntl.fcntl(writer, 1031, 4096))
             streams = {"stdout": open("log.out", "wb"), "stderr": open("log.err", "wb"), sys.argv[1]: writer}
             # It does not outlive this process.
             daemon = subprocess.Popen(sys.argv[2:], preexec_fn=lambda: ctypes.CDLL(None).prctl(1, 9), **streams)
@@ -114,7 +114,7 @@ import Testing
         let tool = try Tool()
         let a = try await tool.store("a.db")
         let clones = [try await tool.clone("b.db", peer: "b"), try await tool.clone("c.db", peer: "c")]
-        let options = stream == "stdout" ? ["--json", "--metrics", "127.0.0.1:0"] : ["--verbose"]
+        let options = stream == "stdout" ? ["--json", "--metrics", "127.0.0.1:0"] : ["--metrics", "127.0.0.1:0"]
         let parent = try start(tool, stream, ["watch"] + clones + options)
         let started = try await parent.line { $0.hasPrefix("started") }
         let daemon = try #require(pid_t(started.split(separator: " ")[1]))
