@@ -29,13 +29,19 @@ struct LogSyncCommand: AsyncParsableCommand {
         ])
 
     static func main() async {
+        if Arguments.given.first(where: { !$0.hasPrefix("-") }) == Watch._commandName { Interruption.prepareDaemon() }
         Allocation.givesLargeValuesBack()
         Allocation.leavesOutStatistics()
         Descriptors.raiseLimit()
         // Who reads what is printed may end before: that is an error of printing, which an exit status tells.
         signal(SIGPIPE, SIG_IGN)
-        await Foundation.exit(run(Arguments.given).rawValue)
+        let code = await run(Arguments.given)
+        Terminal.finishErrors(within: errorPatience)
+        Foundation.exit(code.rawValue)
     }
+
+    /// How many seconds what was said last may take to be written, where a writer of its own does that.
+    private static let errorPatience = 0.5
 
     private static func run(_ arguments: [String]) async -> ExitCode {
         let isJSON = arguments.prefix { $0 != "--" }.contains("--json")

@@ -1,3 +1,4 @@
+import Foundation
 import GRDBSQLite
 package import LogSyncModel
 
@@ -9,6 +10,25 @@ package enum SQLiteFailure {
     /// What stands between SQLite's own words and what logsync adds to them.
     static let codeWords = " (SQLite code "
 
+    /// SQLITE_IOERR_READ, likewise.
+    private static let readError = SQLITE_IOERR | (1 << 8)
+
+    /// What SQLite makes beside a database, it makes in pieces of 32 KiB.
+    private static let leastSpace: UInt64 = 64 << 10
+
+    /// Whether the disk that holds a file has no room for what SQLite makes beside it.
+    private static func isFull(_ file: String) -> Bool {
+        var status = statvfs()
+        guard !file.isEmpty, statvfs(file, &status) == 0 else { return false }
+        return UInt64(status.f_bavail) * UInt64(status.f_frsize) < leastSpace
+    }
+
+    private static func diskFull(_ store: String) -> LogSyncError {
+        LogSyncError(
+            .ioError, "the disk that holds \(store) is full; what had not been committed was undone",
+            help: "Free some space and run the command again.")
+    }
+
     package static func error(code: Int32, message: String, file: String, sql: String) -> LogSyncError {
         let store = file.isEmpty ? "the store" : file
         switch code & 0xFF {
@@ -18,10 +38,9 @@ package enum SQLiteFailure {
             return LogSyncError(
                 .invalidStore, "\(store) is not a sound SQLite database: \(message)",
                 help: "Check it with: sqlite3 \(store.asShellArgument) 'PRAGMA integrity_check'")
-        case SQLITE_FULL:
-            return LogSyncError(
-                .ioError, "the disk that holds \(store) is full; what had not been committed was undone",
-                help: "Free some space and run the command again.")
+        case SQLITE_FULL: return diskFull(store)
+        // Where it cannot make the -shm it does not say why.
+        case SQLITE_IOERR where code != readError && isFull(file): return diskFull(store)
         case SQLITE_IOERR:
             return LogSyncError(
                 .ioError, "\(store) could not be read or written: \(message); what had not been committed was undone",

@@ -184,6 +184,65 @@ import Testing
         #expect(await daemon.end().code == 0)
     }
 
+    @Test(arguments: [SIGTERM, SIGINT, SIGQUIT, SIGHUP])
+    func `a signal that comes while the daemon starts is heard`(signal: Int32) async throws {
+        let tool = try Tool()
+        let a = try await tool.store("a.db")
+        // Reading it takes a while.
+        let file = tool.path("config.toml")
+        try String(repeating: "# nothing\n", count: 1_000_000).write(toFile: file, atomically: true, encoding: .utf8)
+        let daemon = try tool.start(["watch", a, "--config", file])
+        let descriptors = "/proc/\(daemon.id)/fd"
+        try await eventually("it has begun", within: 60) {
+            let open = (try? FileManager.default.contentsOfDirectory(atPath: descriptors)) ?? []
+            let files = open.compactMap {
+                try? FileManager.default.destinationOfSymbolicLink(atPath: "\(descriptors)/\($0)")
+            }
+            return files.contains { $0.contains("inotify") }
+        }
+        daemon.signal(signal)
+        if signal == SIGHUP {
+            try await eventually("it is read anew", within: 60) { daemon.errors.contains("was read anew") }
+            daemon.signal(SIGTERM)
+        }
+        let ended = await daemon.end(within: 60)
+        #expect(ended.code == 0, "\(ended)")
+    }
+
+    @Test func `a store by its path and by a link is one`() async throws {
+        let tool = try Tool()
+        let (a, b) = (try await tool.store("a.db"), try await tool.clone("b.db"))
+        try FileManager.default.createSymbolicLink(atPath: tool.path("link.db"), withDestinationPath: b)
+        let file = tool.path("config.toml")
+        try "stores = [\"\(b)\", \"\(tool.path("link.db"))\"]".write(toFile: file, atomically: true, encoding: .utf8)
+        let daemon = try tool.start(["watch", "--config", file])
+        try await daemon.line { $0 == "\(b) is ready" }
+        daemon.signal(SIGHUP)
+        try await eventually("it is read anew") { daemon.errors.contains("read anew: 1 store is watched") }
+        try await tool.sql("a.db", "INSERT INTO notes VALUES (2, 'two')")
+        try await tool.succeed("sync", a)
+        try await daemon.line { $0.hasPrefix("\(b): imported 1") }
+        daemon.signal(SIGTERM)
+        let ended = await daemon.end()
+        #expect(ended.code == 0 && !ended.output.contains("link.db"), "\(ended)")
+    }
+
+    @Test func `a full disk is said to be full, also where SQLite cannot begin`() async throws {
+        let tool = try Tool()
+        // Where no namespace may be made this shows nothing.
+        let script = """
+            mkdir small && mount -t tmpfs -o size=1m none small || exit 99
+            sqlite3 small/a.db 'CREATE TABLE notes (id INTEGER PRIMARY KEY, text TEXT)'
+            logsync init small/a.db --container shared --content notes --peer here || exit 98
+            dd if=/dev/zero of=small/fill bs=4096 2> /dev/null
+            logsync sync small/a.db
+            """
+        let ended = try await tool.program("/usr/bin/env", ["unshare", "-m", "sh", "-c", script])
+        guard ended.code != 99, !ended.errors.hasPrefix("unshare") else { return }
+        #expect(ended.code == 74 && ended.errors.contains("the disk that holds"), "\(ended)")
+        #expect(ended.errors.contains("is full"), "\(ended)")
+    }
+
     @Test func `a watch without stores is 64, and says where they may stand`() async throws {
         let tool = try Tool()
         let ended = try await tool.run("watch")

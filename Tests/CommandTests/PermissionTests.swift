@@ -107,6 +107,43 @@ import Testing
         }
     }
 
+    @Test func `a content folder whose peers may not be read is not available, and that is said once`() async throws {
+        let tool = try Tool()
+        try FileManager.default.createDirectory(atPath: tool.path("open"), withIntermediateDirectories: true)
+        let state = tool.path("state")
+        try FileManager.default.createDirectory(atPath: state, withIntermediateDirectories: true)
+        for name in ["open", "state", "shared"] { chmod(tool.path(name), 0o777) }
+        try await tool.database("open/a.db")
+        chmod(tool.path("open/a.db"), 0o666)
+        let place = ["--container", tool.path("shared"), "--content", "notes"]
+        #expect(try await runAsNobody(tool, ["init", tool.path("open/a.db")] + place).code == 0)
+        let a = tool.path("open/a.db")
+        try await withMode(0, of: tool.path("shared/notes/peers")) {
+            let listed = try JSON(try await runAsNobody(tool, ["list", "--json"]).output)
+            #expect(listed["stores"]?.array.map { $0["state"]?.string } == ["unavailable"], "\(listed)")
+            let status = try await runAsNobody(tool, ["status", a, "--json"])
+            #expect(try JSON(status.output)["container"]?["available"]?.bool == false, "\(status)")
+        }
+        var command = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", Tool.path]
+        if geteuid() != 0 { command = [Tool.path] }
+        let daemon = try tool.start(
+            program: "/usr/bin/env", command + ["watch", a, "--poll", "0.1"], environment: ["STATE_DIRECTORY": state])
+        try await daemon.line { $0 == "\(a) is ready" }
+        func count(_ text: String) -> Int { daemon.errors.components(separatedBy: text).count - 1 }
+        try await withMode(0, of: tool.path("shared/notes/peers")) {
+            try await tool.sql("open/a.db", "INSERT INTO notes VALUES (2, 'two')")
+            try await eventually("it is said") { count("could not list") > 0 }
+            // Some rounds later.
+            try await Task.sleep(for: .seconds(4))
+        }
+        try await eventually("it is published") {
+            try JSON(try await runAsNobody(tool, ["status", a, "--json"]).output)["outbox"]?.int == 0
+        }
+        daemon.signal(SIGTERM)
+        let ended = await daemon.end()
+        #expect(ended.code == 0 && count("could not list") == 1 && count(" warning ") == 1, "\(ended)")
+    }
+
     @Test func `a peer's folder that may not be read is one trouble, and its help speaks of reading`() async throws {
         let tool = try Tool()
         let a = try await tool.store("a.db")

@@ -198,6 +198,28 @@ import Testing
         await end(daemon)
     }
 
+    @Test func `how long changes have waited is counted from when they were made`() async throws {
+        let a = try await tool.store("a.db")
+        try FileManager.default.moveItem(atPath: tool.path("shared"), toPath: tool.path("away"))
+        try await tool.sql("a.db", "INSERT INTO notes VALUES (2, 'two')")
+        let waiting = try JSON(try await tool.succeed("status", a, "--json").output)
+        #expect(waiting["waitingSince"]?.string?.hasSuffix("Z") == true, "\(waiting)")
+        #expect(try await tool.run("sync", a).code == 69)
+        // As if it had been two minutes ago.
+        try await tool.sql("a.db", "UPDATE logsync_transaction SET time = time - (120000 << 16)")
+        let daemon = try tool.start(["watch", a, "--metrics", "127.0.0.1:0"])
+        func seconds() async throws -> Double? {
+            try await page(of: daemon).firstMatch(of: /logsync_outbox_seconds\{.*\} ([0-9.e-]+)/).flatMap {
+                Double($0.1)
+            }
+        }
+        try await eventually("it is two minutes at the first look") { try await seconds() ?? 0 > 119 }
+        try FileManager.default.moveItem(atPath: tool.path("away"), toPath: tool.path("shared"))
+        try await eventually("nothing waits") { try await seconds() == 0 }
+        await end(daemon)
+        #expect(try JSON(try await tool.succeed("status", a, "--json").output)["waitingSince"]?.string == nil)
+    }
+
     // MARK: Carriers
 
     /// A folder that each side has for itself, and two scripts that copy it there and back.
@@ -263,6 +285,32 @@ import Testing
         let process = try #require(Int32(try text(tool.path("pid")).trimmingCharacters(in: .whitespacesAndNewlines)))
         #expect(kill(process, 0) != 0)
         await end(daemon)
+    }
+
+    @Test func `a command after publishing that fails is run again until it does not, and once at each start`()
+        async throws
+    {
+        let (_, b, _, local) = try await carried()
+        let (told, away) = (tool.path("told"), tool.path("away"))
+        try "".write(toFile: away, atomically: true, encoding: .utf8)
+        let file = try configure("after-publish = \"cat >> \(told); test ! -e \(away)\"")
+        func runs() -> Int { ((try? text(told)) ?? "").components(separatedBy: local + "/notes\n").count - 1 }
+        let daemon = try tool.start(["watch", b, "--config", file, "--metrics", "127.0.0.1:0"])
+        try await tool.sql("b.db", "INSERT INTO notes VALUES (2, 'two')")
+        try await eventually("it has failed, and is run again though nothing more is published") {
+            let page = try await page(of: daemon)
+            return page.contains("logsync_hook_failing{hook=\"after-publish\"} 1") && runs() > 2
+        }
+        try FileManager.default.removeItem(atPath: away)
+        try await eventually("it ends well") {
+            try await page(of: daemon).contains("logsync_hook_failing{hook=\"after-publish\"} 0")
+        }
+        await end(daemon)
+        // What was published last may not have been taken by anything.
+        let before = runs()
+        let next = try tool.start(["watch", b, "--config", file])
+        try await eventually("it is run at the start") { runs() > before }
+        await end(next)
     }
 
     @Test func `a key of [carrier] that is unknown is refused, and each has its variable`() async throws {

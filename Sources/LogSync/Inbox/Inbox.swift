@@ -18,6 +18,8 @@ final class Inbox {
     private(set) var folderNames: [PeerID: String] = [:]
     /// The peers that have a folder, whether or not it says what they are called.
     private(set) var folderPeers: Set<PeerID> = []
+    /// What was last said that cannot be read.
+    private var unreadable: Set<String> = []
     /// How often the folder was scanned: a listing that began before the last time is older.
     private(set) var scanCount = 0
     /// What the last import left; nil before the first.
@@ -66,7 +68,9 @@ final class Inbox {
     private func note(_ scan: ContainerScan, isFull: Bool) {
         if isFull { library.logs.forgetDoubts() }
         library.blobs.update(scan, forgetsDoubts: isFull)
-        for failure in scan.failures { logger.warning("\(failure)") }
+        for failure in scan.failures where !unreadable.contains(failure.message) { logger.warning("\(failure)") }
+        // A scan of some peers' folders says nothing of the others.
+        unreadable = Set(scan.failures.map(\.message)).union(isFull ? [] : unreadable)
         folderNames = scan.peers.compactMapValues { $0.description.value?.name }
         folderPeers = Set(scan.peers.keys)
     }

@@ -87,7 +87,7 @@ extension Replicator {
     private func requestsPath() -> String? { locks == nil && access != .lettingGo ? nil : stateDirectory.locks }
 
     /// Where the content folder is; nil where the store cannot be asked.
-    private func contentPath() -> String? {
+    package func contentPath() -> String? {
         guard opened?.store.isResting == false || KernelLocks.shared.holder(of: path) == nil else { return nil }
         // The round says why the store cannot be opened.
         return try? inspect { $0.content.path }

@@ -62,6 +62,8 @@ struct Session: Sendable {
     /// Whether people want to read no more than they must.
     let isQuiet: Bool
     let logger: Logger
+    /// How the lines of the log are written.
+    let logOutput: LogOutput
     /// How long to wait for locks; nil for the library's choice.
     let wait: WaitingTime?
     let extensions: [LoadableExtension]
@@ -82,7 +84,9 @@ struct Session: Sendable {
         let isVerbose = !options.quiet && (options.verbose || settings.verbose ?? false)
         let format = options.logFormat ?? settings.logFormat ?? (options.json ? .json : .text)
         let level: Logger.Level = isVerbose ? .debug : isQuiet ? .error : .notice
-        logger = Logger(label: "logsync") { _ in LogOutput(format: format, level: level) }
+        let logOutput = LogOutput(format: format, level: level)
+        self.logOutput = logOutput
+        logger = Logger(label: "logsync") { _ in logOutput }
     }
 
     /// Prints a report: as one JSON document, or as the lines that people get unless they asked for quiet.

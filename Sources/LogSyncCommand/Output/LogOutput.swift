@@ -45,17 +45,18 @@ struct LogOutput: LogHandler {
         all.merge(metadataProvider?.get() ?? [:]) { $1 }
         all.merge(event.metadata ?? [:]) { $1 }
         if let error = event.error { all["error"] = "\(error)" }
+        Terminal.writeError(text(event.level, event.message.description, all))
+    }
+
+    /// A line of the log.
+    func text(_ level: Logger.Level, _ message: String, _ metadata: Logger.Metadata = [:]) -> String {
         let time = Timestamp(milliseconds: Int64((Date().timeIntervalSince1970 * 1000).rounded()))
         let line = Line(
-            time: time, level: event.level.rawValue, message: event.message.description,
-            metadata: all.mapValues(\.description))
-        if format == .json, let text = try? JSONText.line(line) {
-            Terminal.writeError(Self.priority(event.level) + text + "\n")
-        } else {
-            let pairs = line.metadata.sorted { $0.key < $1.key }.map { " \($0.key)=\($0.value)" }
-            let text = "\(time) \(line.level) \(line.message)" + pairs.joined()
-            Terminal.writeError(Self.priority(event.level) + Terminal.printable(text) + "\n")
-        }
+            time: time, level: level.rawValue, message: message, metadata: metadata.mapValues(\.description))
+        if format == .json, let text = try? JSONText.line(line) { return Self.priority(level) + text + "\n" }
+        let pairs = line.metadata.sorted { $0.key < $1.key }.map { " \($0.key)=\($0.value)" }
+        let text = "\(time) \(line.level) \(line.message)" + pairs.joined()
+        return Self.priority(level) + Terminal.printable(text) + "\n"
     }
 
     /// Source: <https://www.freedesktop.org/software/systemd/man/latest/sd-daemon.html>.

@@ -1,5 +1,6 @@
 import Foundation
 import LogSync
+import Synchronization
 
 /// The standard streams, and what may be shown on them.
 enum Terminal {
@@ -22,8 +23,19 @@ enum Terminal {
 
     static func write(_ text: String) throws { try write(Array(text.utf8)) }
 
-    static func write(_ bytes: [UInt8]) throws {
-        guard write(bytes, to: STDOUT_FILENO) else { throw failure(errno) }
+    static func write(_ bytes: [UInt8]) throws { try write(bytes, to: STDOUT_FILENO) }
+
+    /// Writes all of it, and waits until it is taken.
+    ///
+    /// - Throws: as ``print(_:)``.
+    static func write(_ bytes: [UInt8], to descriptor: CInt) throws {
+        guard writeAll(bytes, to: descriptor) else { throw failure(errno, of: descriptor) }
+    }
+
+    /// Whether it leads to a file, which keeps its writer waiting for no reader.
+    static func isFile(_ descriptor: CInt) -> Bool {
+        var status = stat()
+        return fstat(descriptor, &status) == 0 && status.st_mode & S_IFMT == S_IFREG
     }
 
     /// The program that read stdout has ended.
@@ -42,18 +54,32 @@ enum Terminal {
         return count > 0 && polled.revents & Int16(POLLERR) != 0
     }
 
-    private static func failure(_ number: CInt) -> LogSyncError {
-        LogSyncError(.ioError, "stdout could not be written: \(String(cString: strerror(number)))")
+    private static func failure(_ number: CInt, of descriptor: CInt = STDOUT_FILENO) -> LogSyncError {
+        let name = descriptor == STDERR_FILENO ? "stderr" : "stdout"
+        return LogSyncError(.ioError, "\(name) could not be written: \(String(cString: strerror(number)))")
     }
+
+    /// What writes to stderr in a process that is not to wait for its reader; nil in any other.
+    private static let errorWriter = Mutex<OutputWriter?>(nil)
+
+    /// Has another write to stderr from now on.
+    static func setErrorWriter(_ writer: OutputWriter) { errorWriter.withLock { $0 = writer } }
+
+    /// Waits until all that was said on stderr is written, or that many seconds have passed.
+    static func finishErrors(within seconds: Double) { errorWriter.withLock { $0 }?.finish(within: seconds) }
 
     /// Writes to stderr. There is nowhere to report that this failed.
     static func writeError(_ text: String) { writeError(Array(text.utf8)) }
 
     static func writeError(_ bytes: [UInt8]) {
-        _ = write(bytes, to: STDERR_FILENO)
+        if let writer = errorWriter.withLock({ $0 }) {
+            try? writer.write(bytes)
+        } else {
+            _ = writeAll(bytes, to: STDERR_FILENO)
+        }
     }
 
-    private static func write(_ bytes: [UInt8], to descriptor: CInt) -> Bool {
+    private static func writeAll(_ bytes: [UInt8], to descriptor: CInt) -> Bool {
         var rest = bytes[...]
         while !rest.isEmpty {
             let count = rest.withUnsafeBytes { Foundation.write(descriptor, $0.baseAddress, $0.count) }

@@ -10,6 +10,19 @@ enum Interruption {
     /// any other in its middle does no harm: a store and a container can be left anywhere.
     private static let patience = DispatchTimeInterval.milliseconds(250)
 
+    private static let isHangup = Atomic(false)
+
+    /// Whether SIGHUP came before the daemon listened for it; says so once.
+    static func takeHangup() -> Bool { isHangup.exchange(false, ordering: .relaxed) }
+
+    /// Has a daemon hear signals from its first moment. One that ends it finds nothing begun until the daemon listens.
+    static func prepareDaemon() {
+        for number in [SIGTERM, SIGINT, SIGQUIT] { signal(number) { _ in _exit(0) } }
+        // Makes what the handler may not make.
+        _ = takeHangup()
+        signal(SIGHUP) { _ in Interruption.isHangup.store(true, ordering: .relaxed) }
+    }
+
     /// - Throws: what `body` throws; `interrupted` or `terminated` where a signal came first.
     static func watch(
         isJSON: Bool, _ body: @escaping @Sendable () async throws -> ExitStatus

@@ -11,12 +11,19 @@ import Synchronization
 final class CarrierHooks: Service {
     /// How long a command may go on once the daemon has been told to end.
     private static let patience = DispatchTimeInterval.seconds(5)
+    /// After how long a publishing command that failed is run again; each time twice as long, up to the latter.
+    private static let retryPauses = (first: Duration.seconds(2), last: Duration.seconds(300))
 
     private struct State {
         var settings: CarrierSettings
         var logger: Logger
-        /// The content folders of the stores, as far as files have been published there.
+        /// The content folders of the stores, as far as files have been published there and no command has taken them.
         var published: Set<String> = []
+        /// Whether the command is to take them now.
+        var isPublishDue = false
+        /// After how long a command that fails now is run again.
+        var retryPause = CarrierHooks.retryPauses.first
+        var retry: Task<Void, Never>?
         var isScanDue = true
         var running: ShellCommand?
         var isEnding = false
@@ -25,14 +32,14 @@ final class CarrierHooks: Service {
     }
 
     private let state: Mutex<State>
-    private let onFailure: @Sendable (Hook) -> Void
+    private let onEnd: @Sendable (Hook, Bool) -> Void
     private let wakes: AsyncStream<Void>
     private let wake: AsyncStream<Void>.Continuation
 
-    /// - Parameter onFailure: called where a command did not end with 0 in time.
-    init(_ settings: CarrierSettings, logger: Logger, onFailure: @escaping @Sendable (Hook) -> Void) {
+    /// - Parameter onEnd: called where a command has ended: whether with 0 and in time.
+    init(_ settings: CarrierSettings, logger: Logger, onEnd: @escaping @Sendable (Hook, Bool) -> Void) {
         state = Mutex(State(settings: settings, logger: logger))
-        self.onFailure = onFailure
+        self.onEnd = onEnd
         (wakes, wake) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
     }
 
@@ -50,8 +57,17 @@ final class CarrierHooks: Service {
     func noteChange(of file: String) {
         // Only what lies in a peer's folder is published; the rest is on its way there.
         guard let peers = file.range(of: "/peers/", options: .backwards) else { return }
+        noteFiles(in: String(file[..<peers.lowerBound]))
+    }
+
+    /// There may be files in a content folder that no command has taken: some were published, or a process that published
+    /// some may have ended before.
+    func noteFiles(in folder: String) {
         let isNews = state.withLock { state in
-            state.settings.afterPublish != nil && state.published.insert(String(file[..<peers.lowerBound])).inserted
+            guard state.settings.afterPublish != nil else { return false }
+            let isNews = state.published.insert(folder).inserted || !state.isPublishDue
+            state.isPublishDue = true
+            return isNews
         }
         if isNews { wake.yield() }
     }
@@ -84,7 +100,7 @@ final class CarrierHooks: Service {
     }
 
     private func runWhatIsDue() async {
-        await publish()
+        if state.withLock({ $0.isPublishDue }) { await publish() }
         let scan = state.withLock { state in
             defer { state.isScanDue = false }
             return state.isScanDue ? state.settings.beforeScan : nil
@@ -107,21 +123,43 @@ final class CarrierHooks: Service {
 
     private func publish() async {
         let (command, folders) = state.withLock { state in
-            defer { state.published = [] }
-            return (state.settings.afterPublish, state.published.sorted())
+            defer { (state.published, state.isPublishDue) = ([], false) }
+            return (state.settings.afterPublish, state.published)
         }
         guard let command, !folders.isEmpty else { return }
-        await run(command, .afterPublish, input: folders.joined(separator: "\n") + "\n")
+        if await run(command, .afterPublish, input: folders.sorted().joined(separator: "\n") + "\n") {
+            return state.withLock { state in
+                state.retryPause = Self.retryPauses.first
+                state.retry?.cancel()
+            }
+        }
+        let pause = state.withLock { state in
+            state.published.formUnion(folders)
+            defer { state.retryPause = min(state.retryPause * 2, Self.retryPauses.last) }
+            return state.retryPause
+        }
+        // The service may have ended when this is over; then nobody hears it.
+        let retry = Task { [weak self] in
+            // Cancelled by a later one.
+            guard (try? await Task.sleep(for: pause)) != nil else { return }
+            self?.state.withLock { $0.isPublishDue = true }
+            self?.wake.yield()
+        }
+        state.withLock { state in
+            state.retry?.cancel()
+            state.retry = retry
+        }
     }
 
-    /// Runs a command to its end, or to the end of the time that it is given.
-    private func run(_ text: String, _ hook: Hook, input: String) async {
+    /// Runs a command to its end, or to the end of the time that it is given. Returns whether it ended with 0 before that.
+    @discardableResult
+    private func run(_ text: String, _ hook: Hook, input: String) async -> Bool {
         let command = ShellCommand(text)
         let (mayRun, timeout, logger) = state.withLock { state in
             if !state.isEnding { state.running = command }
             return (!state.isEnding, state.settings.timeout.duration, state.logger)
         }
-        guard mayRun else { return }
+        guard mayRun else { return false }
         let isLate = Mutex(false)
         let limit = Task {
             // Cancelled where the command was faster.
@@ -129,14 +167,19 @@ final class CarrierHooks: Service {
             isLate.withLock { $0 = true }
             command.terminate()
         }
+        defer {
+            limit.cancel()
+            state.withLock { $0.running = nil }
+        }
         do {
             try await command.run(input: input)
+            onEnd(hook, true)
+            return true
         } catch {
-            onFailure(hook)
+            onEnd(hook, false)
             let why = isLate.withLock { $0 } ? "; it had taken \(timeout.components.seconds.counted("second"))" : ""
             logger.error("carrier.\(hook.rawValue): \(LogSyncError(describing: error).message)\(why)")
+            return false
         }
-        limit.cancel()
-        state.withLock { $0.running = nil }
     }
 }

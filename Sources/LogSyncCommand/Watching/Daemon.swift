@@ -38,6 +38,7 @@ final class Daemon: Sendable {
     private let counts = Metrics()
     private let readiness: Readiness
     private let audience = Audience()
+    private let output: OutputWriter
     private let hook: ImportHook
     private let carrier: CarrierHooks
     private let stores: WatchedStores
@@ -48,6 +49,8 @@ final class Daemon: Sendable {
     private static let patience = DispatchTimeInterval.seconds(15)
     /// After how long it is tried again to serve metrics at an address that is taken.
     private static let metricsPause = Duration.seconds(5)
+    /// How many seconds what was said last may take to be written when the daemon ends.
+    private static let outputPatience = 0.5
 
     /// - Parameter read: makes the plan, at first and at each SIGHUP.
     /// - Throws: what `read` throws; `configuration` where metrics cannot be served; `ioError` where the limit on open files
@@ -60,13 +63,17 @@ final class Daemon: Sendable {
         }
         self.read = read
         state = Mutex(State(plan: plan))
+        Terminal.setErrorWriter(EventPrinter.errorWriter(plan.session))
+        let output = EventPrinter.writer(plan.session, audience)
+        self.output = output
         let readiness = Readiness(stores: plan.stores, logger: plan.session.logger)
         self.readiness = readiness
         let hook = ImportHook(plan.onImport, logger: plan.session.logger) { [counts] in
-            counts.countFailure(of: .onImport)
+            counts.countRun(of: .onImport, isDone: $0)
         }
         self.hook = hook
-        let carrier = CarrierHooks(plan.carrier, logger: plan.session.logger) { [counts] in counts.countFailure(of: $0)
+        let carrier = CarrierHooks(plan.carrier, logger: plan.session.logger) { [counts] hook, isDone in
+            counts.countRun(of: hook, isDone: isDone)
         }
         self.carrier = carrier
         stores = WatchedStores { [audience] in
@@ -74,6 +81,7 @@ final class Daemon: Sendable {
             DispatchQueue.global().asyncAfter(deadline: .now() + Self.patience) {
                 hook.kill()
                 carrier.kill()
+                Terminal.finishErrors(within: Self.outputPatience)
                 Foundation.exit(audience.error.map { ExitStatus($0.code).rawValue } ?? 0)
             }
         }
@@ -97,6 +105,7 @@ final class Daemon: Sendable {
                 gracefulShutdownSignals: [.sigterm, .sigint, .sigquit], logger: logger))
         defer { state.withLock { $0 }.stopMetrics() }
         try await group.run()
+        output.finish(within: Self.outputPatience)
         if let error = audience.error { throw error }
     }
 
@@ -107,7 +116,9 @@ final class Daemon: Sendable {
         let daemon: Daemon
 
         func run() async throws {
-            for await _ in await UnixSignalsSequence(trapping: .sighup).cancelOnGracefulShutdown() { daemon.reload() }
+            let signals = await UnixSignalsSequence(trapping: .sighup)
+            if Interruption.takeHangup() { daemon.reload() }
+            for await _ in signals.cancelOnGracefulShutdown() { daemon.reload() }
         }
     }
 
@@ -192,7 +203,7 @@ final class Daemon: Sendable {
         let watched = Array(plan.stores.prefix(count))
         let setBacks = notes.takeUp(watched)
         stores.watch(watched.map { watch($0, plan, revision: revision, notes, setBacks[$0]) })
-        let printer = EventPrinter(session: plan.session, audience: audience)
+        let printer = EventPrinter(session: plan.session, audience: audience, output: output)
         for store in plan.stores.dropFirst(count) {
             let error = Descriptors.refusal(store, limit: limit)
             plan.session.logger.error("\(error)")
@@ -203,7 +214,7 @@ final class Daemon: Sendable {
     private func watch(
         _ store: String, _ plan: DaemonPlan, revision: Int, _ notes: WorkNotes, _ setBack: StoreStatus.SetBack?
     ) -> StoreWatch {
-        let printer = EventPrinter(session: plan.session, audience: audience)
+        let printer = EventPrinter(session: plan.session, audience: audience, output: output)
         var configuration = plan.configuration
         configuration.didChangeFile = { [carrier] in carrier.noteChange(of: $0) }
         configuration.didChangeWork = { notes.note(store, isAtWork: $0) }
@@ -212,6 +223,7 @@ final class Daemon: Sendable {
             make: { [configuration] in try Replicator(store: store, configuration: configuration, opensNow: false) },
             onChange: { [counts] in counts.setReplicator($0, of: store) },
             onEvent: { [self] in take($0, of: store, printer) },
+            onReady: { [carrier] in carrier.noteFiles(in: $0) },
             subscriptions: SubscriptionServer(printer: printer, logger: plan.session.logger),
             logger: plan.session.logger, notes: notes, setBack: setBack,
             onSetBack: { [counts, readiness] setBack in

@@ -28,7 +28,7 @@ final class ImportHook: Service {
         var isEnding = false
     }
 
-    private let onFailure: @Sendable () -> Void
+    private let onEnd: @Sendable (Bool) -> Void
     private let state: Mutex<State>
     private let queue = Mutex(Queue())
     private let wakes: AsyncStream<Void>
@@ -36,9 +36,9 @@ final class ImportHook: Service {
 
     /// - Parameters:
     ///   - command: nil where there is none for now.
-    ///   - onFailure: called where events were not handed over, or the command did not end with 0.
-    init(_ command: String?, logger: Logger, onFailure: @escaping @Sendable () -> Void = {}) {
-        self.onFailure = onFailure
+    ///   - onEnd: called with true where the command ended with 0, with false where it did not or was not handed events.
+    init(_ command: String?, logger: Logger, onEnd: @escaping @Sendable (Bool) -> Void = { _ in }) {
+        self.onEnd = onEnd
         state = Mutex(State(command: command.map { ShellCommand($0) }, logger: logger))
         (wakes, wake) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
     }
@@ -96,7 +96,7 @@ final class ImportHook: Service {
         }
         let logger = state.withLock { $0.logger }
         if batch.dropped > 0 {
-            onFailure()
+            onEnd(false)
             logger.error(
                 "\(batch.dropped.counted("event was", "events were")) dropped, because the command did not keep up")
         }
@@ -108,7 +108,7 @@ final class ImportHook: Service {
         guard let command else { return }
         defer { state.withLock { $0.running = nil } }
         guard !isEnding else {
-            onFailure()
+            onEnd(false)
             logger.error(
                 "\(batch.lines.count.counted("event was", "events were")) not handed over, because the command had no time left"
             )
@@ -116,8 +116,9 @@ final class ImportHook: Service {
         }
         do {
             try await command.run(input: batch.lines.joined(separator: "\n") + "\n")
+            onEnd(true)
         } catch {
-            onFailure()
+            onEnd(false)
             logger.error("\(LogSyncError(describing: error).description)")
         }
     }

@@ -14,9 +14,8 @@ final class Metrics: Sendable {
         /// How long what was imported last had been under way.
         var lag: TimeInterval?
         var errors = 0
-        /// Since when the store has been behind, and has had something to publish; nil where it was not when last asked.
+        /// Since when the store has been behind; nil where it was not when last asked.
         var behindSince: Date?
-        var waitingSince: Date?
         /// For how long programs have kept the daemon out, and since when one does.
         var lockedOut: TimeInterval = 0
         var lockedSince: Date?
@@ -50,7 +49,6 @@ final class Metrics: Sendable {
         mutating func take(_ status: StoreStatus, at now: Date) {
             let isBehind = !status.held.isEmpty || status.peers.contains { $0.behind > 0 }
             behindSince = isBehind ? behindSince ?? now : nil
-            waitingSince = status.outbox > 0 || status.pending > 0 ? waitingSince ?? now : nil
         }
     }
 
@@ -58,11 +56,17 @@ final class Metrics: Sendable {
     private static let patience = Duration.seconds(2)
 
     private let counts: Mutex<[String: Counts]>
-    private let hookFailures: Mutex<[String: Int]>
+    private struct HookRuns {
+        var failures = 0
+        var isFailing = false
+    }
+
+    /// Of the hooks that have failed.
+    private let hooks: Mutex<[String: HookRuns]>
 
     init() {
         counts = Mutex([:])
-        hookFailures = Mutex([:])
+        hooks = Mutex([:])
     }
 
     /// What the metrics are called.
@@ -92,8 +96,13 @@ final class Metrics: Sendable {
         counts.withLock { $0[store]?.take(event, at: Date()) }
     }
 
-    /// A hook could not be run, or did not end with 0 in time.
-    func countFailure(of hook: Hook) { hookFailures.withLock { $0[hook.rawValue, default: 0] += 1 } }
+    /// - Parameter isDone: false where the hook could not be run, or did not end with 0 in time.
+    func countRun(of hook: Hook, isDone: Bool) {
+        hooks.withLock { hooks in
+            hooks[hook.rawValue]?.isFailing = !isDone
+            if !isDone { hooks[hook.rawValue, default: HookRuns(isFailing: true)].failures += 1 }
+        }
+    }
 
     func text() async -> String {
         let replicators = counts.withLock { counts in
@@ -119,14 +128,17 @@ final class Metrics: Sendable {
                 if isSilent { status.container.available = false }
                 page.add(status, store)
                 page.add(count.behindSince.map(now.timeIntervalSince) ?? 0, to: .behindFor, store)
-                page.add(count.waitingSince.map(now.timeIntervalSince) ?? 0, to: .outboxFor, store)
+                // Clocks may have been set.
+                let waiting = status.waitingSince.map { now.timeIntervalSince1970 - Double($0.milliseconds) / 1000 }
+                page.add(max(0, waiting ?? 0), to: .outboxFor, store)
             } else if isSilent {
                 // The store cannot say where it stands for as long as it waits for the folder.
                 page.add(0, to: .available, store)
             }
         }
-        for (hook, count) in hookFailures.withLock({ $0 }).sorted(by: { $0.key < $1.key }) {
-            page.add(Double(count), to: .hookFailures, label: "hook", hook)
+        for (hook, runs) in hooks.withLock({ $0 }).sorted(by: { $0.key < $1.key }) {
+            page.add(Double(runs.failures), to: .hookFailures, label: "hook", hook)
+            page.add(runs.isFailing ? 1 : 0, to: .hookFailing, label: "hook", hook)
         }
         return page.text
     }
@@ -191,12 +203,13 @@ private struct MetricsPage {
         case outboxFor = "logsync_outbox_seconds"
         case lockedOut = "logsync_locked_out_seconds_total"
         case hookFailures = "logsync_hook_failures_total"
+        case hookFailing = "logsync_hook_failing"
 
         var help: String {
             switch self {
             case .open: "Whether the store is open and being watched."
             case .setBack: "Whether the store is left alone for a while, because the daemon ended while working on it."
-            case .available: "Whether the container is there."
+            case .available: "Whether the container is there and can be read."
             case .imported: "Transactions of other peers in the store."
             case .published: "Transactions of this peer in the container."
             case .errors: "Errors since the start."
@@ -212,6 +225,7 @@ private struct MetricsPage {
             case .outboxFor: "For how long there have been changes not yet published; 0 where there are none."
             case .lockedOut: "How long other programs' locks have kept the daemon out, beyond its patience."
             case .hookFailures: "Commands of the configuration that failed or took too long."
+            case .hookFailing: "Whether the last run of the command failed or took too long."
             }
         }
     }

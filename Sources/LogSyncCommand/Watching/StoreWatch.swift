@@ -16,6 +16,8 @@ struct StoreWatch: Sendable {
     /// Called when the replicator has been made, and with nil when it has ended.
     let onChange: @Sendable (Replicator?) -> Void
     let onEvent: @Sendable (ReplicationEvent) -> Void
+    /// Called with the content folder each time the store has become ready.
+    let onReady: @Sendable (String) -> Void
     let subscriptions: SubscriptionServer
     let logger: Logger
     /// Notes what is worked on.
@@ -77,7 +79,11 @@ struct StoreWatch: Sendable {
         let events = replicator.events()
         let listener = Task {
             for await event in events {
-                if case .ready = event { notes.clear(store) }
+                if case .ready = event {
+                    notes.clear(store)
+                    // The store may be busy, and the events that follow are not to wait for it.
+                    Task { if let folder = await replicator.contentPath() { onReady(folder) } }
+                }
                 onEvent(event)
             }
         }

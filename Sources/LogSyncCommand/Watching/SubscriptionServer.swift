@@ -13,7 +13,7 @@ struct SubscriptionServer: Sendable {
     /// Runs until the task is cancelled.
     func run(_ replicator: Replicator) async {
         for await event in replicator.firings() {
-            printer.print(event)
+            guard await printer.print(event) else { return }
             if let command = event.command, await !run(command, event) { return }
             // In a task that is not cancelled: what was done is not to be done again.
             await Task {

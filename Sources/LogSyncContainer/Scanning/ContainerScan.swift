@@ -7,6 +7,8 @@ package struct ContainerScan: Sendable {
     package var strange: [StrangeEntry]
     /// What could not be read this time. A peer whose folder is among it keeps what was found before.
     package var failures: [LogSyncError]
+    /// Whether the folder of all peers could not be listed: which there are is what was found before.
+    package var isUnreadable = false
     /// The peers of which log files may be there that cannot be seen.
     package var unread: Set<PeerID>
     /// The peers where anything differs from the scan before; all of them in the first.

@@ -84,6 +84,7 @@ package final class ContainerScanner {
         }
         let peersListing = listing(ContentFolder.peersName, of: content.peersPath)
         if peersListing.isFailed { found = Set(peers.keys) }
+        let failures = run.failures.count
         for entry in peersListing.entries {
             let path = "\(ContentFolder.peersName)/\(entry.name)"
             guard let id = PeerID(entry.name) else {
@@ -97,6 +98,8 @@ package final class ContainerScanner {
             found.insert(id)
             if scanPeer(content.peer(id), path) { changed.insert(id) }
         }
+        // Of a folder that cannot be read, that is said once.
+        if peersListing.isFailed { run.failures.removeSubrange(failures...) }
         // An unmounted folder reads as an empty one; only a marker that is still there says that it is.
         try content.checkAvailable()
         changed.formUnion(peers.keys.filter { !found.contains($0) })
@@ -105,7 +108,7 @@ package final class ContainerScanner {
         let strange = besides + peers.values.flatMap(\.strange)
         return ContainerScan(
             peers: peers.mapValues(\.scan), strange: strange.sorted { $0.path < $1.path }, failures: run.failures,
-            unread: unread.intersection(peers.keys), changed: changed)
+            isUnreadable: peersListing.isFailed, unread: unread.intersection(peers.keys), changed: changed)
     }
 
     /// Looks at some peers' folders alone, and takes the others' for what they were found to be.

@@ -7,10 +7,21 @@ extension Store {
     package func summary() throws -> StoreSummary {
         try database.read { store in
             var pending = 0
+            let oldest = try store.connection.integer(
+                """
+                SELECT said.time FROM (\(Self.outboxWaiting)) AS waiting
+                JOIN logsync_transaction AS said ON said.peer = waiting.peer AND said.sequence = waiting.sequence
+                ORDER BY said.time LIMIT 1
+                """)
+            var waitingSince = oldest.map { HybridTime(rawValue: UInt64(bitPattern: $0)).milliseconds }
             for table in store.catalog.tables {
                 pending += Int(
                     try store.connection.integer(
                         "SELECT count(*) FROM \(table.pending) WHERE number > ?", .integer(table.recorded)) ?? 0)
+                let captured = try store.connection.integer(
+                    "SELECT ms FROM \(table.pending) WHERE number > ? AND ms IS NOT NULL ORDER BY ms LIMIT 1",
+                    .integer(table.recorded))
+                waitingSince = [waitingSince, captured].compactMap { $0 }.min()
             }
             let hidden = HiddenRows(store)
             var conflicts = 0
@@ -21,7 +32,7 @@ extension Store {
                 conflicts += try hidden.lostCount(of: table.name)
             }
             return StoreSummary(
-                pending: pending, vector: store.peers.vector,
+                pending: pending, waitingSince: waitingSince, vector: store.peers.vector,
                 conflicts: conflicts,
                 parked: try hidden.count(.parked) - hidden.foldedCount(),
                 hiddenForUnknownSchema: try hidden.count(.unknownTable),

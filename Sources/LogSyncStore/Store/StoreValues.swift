@@ -41,6 +41,8 @@ package struct OutboxTransaction: Sendable, Equatable {
 package struct StoreSummary: Sendable {
     /// Captured changes that have not been recorded.
     package var pending: Int
+    /// When the oldest change was made that is not published, in Unix milliseconds; nil where all are.
+    package var waitingSince: Int64?
     package var vector: VersionVector
     package var conflicts: Int
     package var parked: Int

@@ -53,9 +53,11 @@ extension ReplicatedStore {
         let trouble = state?.claim ?? state?.trouble
         return StoreStatus(
             store: place.path, content: registration.content,
-            container: StoreStatus.ContainerStatus(path: registration.container, available: scan != nil),
+            container: StoreStatus.ContainerStatus(
+                path: registration.container, available: scan.map { !$0.isUnreadable } ?? false),
             peer: names[peer], pending: summary.pending,
-            outbox: try store.outbox(unpublishedOnly: true).count, vector: summary.vector,
+            outbox: try store.outbox(unpublishedOnly: true).count,
+            waitingSince: summary.waitingSince.map { Timestamp(milliseconds: $0) }, vector: summary.vector,
             peers: try peers(scan, summary.vector, names), held: try scan.map { try inbox.heldItems($0) } ?? [],
             lastImport: summary.lastImport.map { Timestamp(milliseconds: $0) }, conflicts: summary.conflicts,
             parked: summary.parked, digest: summary.digest, keptForSchema: summary.hiddenForUnknownSchema,

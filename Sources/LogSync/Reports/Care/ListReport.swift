@@ -20,7 +20,7 @@ extension ListReport {
             case behind
             /// Something is held; `logsync status` says what and why.
             case held
-            /// Its container is not there, or the store cannot be asked now.
+            /// Its container is not there or cannot be read, or the store cannot be asked now.
             case unavailable
             /// Its container does not answer, as a mount that hangs.
             case silent

@@ -4,7 +4,7 @@ public import LogSyncModel
 public struct StoreStatus: Sendable, Encodable {
     public struct ContainerStatus: Hashable, Sendable, Encodable {
         public var path: String
-        /// Whether the content's marker is there.
+        /// Whether the content's marker is there, and the folder of its peers can be read.
         public var available: Bool
     }
 
@@ -54,6 +54,8 @@ public struct StoreStatus: Sendable, Encodable {
     public var pending: Int
     /// Transactions that have not been published.
     public var outbox: Int
+    /// Since when changes have waited to be recorded or published, by this machine's clock; nil where none do.
+    @JSONValue.NullWhereNone public var waitingSince: Timestamp?
     /// The store's own sequence included.
     public var vector: VersionVector
     public var peers: [Peer]
@@ -99,7 +101,8 @@ public struct StoreStatus: Sendable, Encodable {
     public var schemas: [PeerSchema]
 
     private enum CodingKeys: String, CodingKey {
-        case format, store, content, container, peer, pending, outbox, vector, peers, held, conflicts, parked, digest
+        case format, store, content, container, peer, pending, outbox, waitingSince, vector, peers, held, conflicts,
+            parked, digest
         case keptForSchema, unenforced, heldReferences, undecided, otherTables, succeeds, identity, lacks, unmade,
             missingPolicies,
             lastImport,

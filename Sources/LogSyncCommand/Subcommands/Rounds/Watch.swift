@@ -51,8 +51,6 @@ struct Watch: AsyncParsableCommand {
     @OptionGroup var common: CommonOptions
 
     func run() async throws {
-        // It may come before the daemon listens for it, and is never to end it.
-        signal(SIGHUP, SIG_IGN)
         // NB: libdispatch ends the process where it cannot count its threads there. May go when it does without.
         guard access("/proc/self/stat", R_OK) == 0 else {
             throw LogSyncError(
@@ -70,9 +68,11 @@ struct Watch: AsyncParsableCommand {
         var configuration = session.configuration()
         configuration.pollInterval = (poll ?? settings.poll)?.duration
         if let debounce = debounce ?? settings.debounce { configuration.debounce = debounce.duration }
-        // In the order given, each once.
+        // In the order given, each once, also where another name of it is a link.
         var paths: [String] = []
-        for store in (stores.isEmpty ? settings.stores : stores).map(Self.absolute) where !paths.contains(store) {
+        var places: Set<String> = []
+        for store in (stores.isEmpty ? settings.stores : stores).map(Self.absolute)
+        where places.insert(Self.place(store)).inserted {
             paths.append(store)
         }
         guard !paths.isEmpty else {
@@ -87,5 +87,12 @@ struct Watch: AsyncParsableCommand {
 
     private static func absolute(_ path: String) -> String {
         URL(fileURLWithPath: HomeDirectory.expand(path)).standardizedFileURL.path
+    }
+
+    /// Where a path leads; a path to nothing leads to itself.
+    private static func place(_ path: String) -> String {
+        guard let resolved = realpath(path, nil) else { return path }
+        defer { free(resolved) }
+        return String(cString: resolved)
     }
 }
