@@ -125,9 +125,8 @@ struct ClockLayoutChange {
         let reader = shownRows.reader(table)
         let formerly = FormerRecords(table: table, name: old, keepsKey: byDigest)
         let spelledBefore = try keysBefore()
-        if table.mapsKeys {
-            try connection.run("DELETE FROM logsync_shown WHERE table_id = ?", .integer(table.id))
-        }
+        // They lead to places in which other records are from now on.
+        try connection.run("DELETE FROM logsync_shown WHERE table_id = ?", .integer(table.id))
         var moved: Set<Int64> = []
         /// Rows whose former keys lead to no record.
         var left: [(rowid: Int64?, row: TableReader.Row)] = []
