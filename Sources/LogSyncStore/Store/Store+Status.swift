@@ -15,13 +15,14 @@ extension Store {
                 """)
             var waitingSince = oldest.map { HybridTime(rawValue: UInt64(bitPattern: $0)).milliseconds }
             for table in store.catalog.tables {
-                pending += Int(
-                    try store.connection.integer(
-                        "SELECT count(*) FROM \(table.pending) WHERE number > ?", .integer(table.recorded)) ?? 0)
-                let captured = try store.connection.integer(
-                    "SELECT ms FROM \(table.pending) WHERE number > ? AND ms IS NOT NULL ORDER BY ms LIMIT 1",
+                // Of a row that is only to be compared it is not known when it was written.
+                let captured = try store.connection.rows(
+                    "SELECT count(*), min(nullif(ms, 0)) FROM \(table.pending) WHERE number > ?",
                     .integer(table.recorded))
-                waitingSince = [waitingSince, captured].compactMap { $0 }.min()
+                for row in captured {
+                    pending += Int(row[0].asInteger)
+                    if !row[1].isNull { waitingSince = min(waitingSince ?? .max, row[1].asInteger) }
+                }
             }
             let hidden = HiddenRows(store)
             var conflicts = 0

@@ -48,7 +48,7 @@ struct RenumberedRows {
             for (row, record) in match.pairs(rows, records, by: columns, isUnique: isUnique) {
                 rows[row] = nil
                 records[record] = nil
-                // A row that is where it was keeps when it was written.
+                // One that is where it was has not moved.
                 if record != row { moves.append((record, row)) }
             }
         }
