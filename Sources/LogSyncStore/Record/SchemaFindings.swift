@@ -62,6 +62,12 @@ package struct SchemaFindings: Sendable, Equatable {
         }
     }
 
+    /// Whether a table that was there before was made anew, or has other columns than it had.
+    func isChanged(_ table: Int64) -> Bool {
+        orphanScans.contains(table) || tablesWithoutColumns.contains(table) || !(newColumns[table] ?? []).isEmpty
+            || retypedColumns[table] != nil
+    }
+
     /// Whether the tables and columns are what they were.
     var hasNoChange: Bool {
         newTables.isEmpty && newColumns.values.allSatisfy(\.isEmpty) && retypedColumns.isEmpty && newReferences.isEmpty

@@ -133,6 +133,16 @@ final class TableRecording {
         try recorder.findings.tablesWithoutColumns.contains(table.id) ? migrationPass().programWrites[key] : nil
     }
 
+    /// When a program has written a row, in milliseconds since 1970, that a migration has gone over since, together with all
+    /// others; nil where no migration has, or a trigger has seen a program write the row after that.
+    func writeBeforeMigration(of key: RowKey) throws -> Int64? {
+        guard recorder.findings.isChanged(table.id), let before = try migrationPass().writesBefore[key] else {
+            return nil
+        }
+        // Nothing says when what differs was written after a rebuild.
+        return try before ?? (migrationPass().isBeforeRebuild ? recorder.milliseconds : nil)
+    }
+
     private func migrationPass() throws -> MigrationPass {
         let pass = try migration ?? MigrationPass(table, on: connection)
         migration = pass

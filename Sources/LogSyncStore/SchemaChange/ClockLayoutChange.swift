@@ -72,7 +72,8 @@ struct ClockLayoutChange {
 
     private func capturedTimes() throws -> CapturedTimes? {
         let times = try CapturedTimes(
-            in: oldPending, after: table.recorded, former?.collations ?? table.key.map(\.collation), on: connection)
+            in: oldPending, after: table.recorded, former?.collations ?? table.key.map(\.collation), migrating: old,
+            on: connection)
         return times.isEmpty ? nil : times
     }
 

@@ -15,7 +15,15 @@ struct MigrationPass {
     private(set) var edits: Set<RowKey> = []
     /// Rows that have come meanwhile.
     private(set) var inserted: Set<RowKey> = []
+    /// When rows were written before the last statement that went over all of them, in milliseconds since 1970, and nil for a
+    /// row that was not: rows that nobody has written after it. (One by one, a program may write a few in their order, too.)
+    private(set) var writesBefore: [RowKey: Int64?] = [:]
+    /// Whether rows were compared after it, as the triggers had gone.
+    private(set) var isBeforeRebuild = false
 
+    private var latest: [RowKey: (number: Int64, milliseconds: Int64)] = [:]
+    private var last: ClosedRange<Int64>?
+    private var firstOfStatement: Int64 = 0
     private var single: [(key: RowKey, number: Int64, milliseconds: Int64)] = []
     private var firstNumber: Int64 = 0
 
@@ -46,6 +54,8 @@ struct MigrationPass {
         for write in single where !inserted.contains(write.key) { programWrites[write.key] = write.milliseconds }
         edits.formUnion(programWrites.keys)
         single = []
+        writesBefore = writesBefore.filter { key, _ in latest[key].map { last?.contains($0.number) ?? false } ?? false }
+        latest = [:]
     }
 
     private mutating func take(_ kind: Capture.Kind?, _ key: RowKey, number: Int64, milliseconds: Int64) {
@@ -54,8 +64,12 @@ struct MigrationPass {
             endOrder()
             // No trigger saw when it was written.
             switch kind {
-            case .found: end = number
-            case .insert, .returned, .rekeyedTo: inserted.insert(key)
+            case .found:
+                end = number
+                isBeforeRebuild = true
+            case .insert, .returned, .rekeyedTo:
+                inserted.insert(key)
+                latest[key] = (number, milliseconds)
             default: break
             }
             return
@@ -63,6 +77,9 @@ struct MigrationPass {
         if self.milliseconds != milliseconds || rows.contains(key) { endStatement() }
         if let last = ascending.last, !Self.precedes(last, key) { endOrder() }
         if ascending.last == nil { firstNumber = number }
+        if rows.isEmpty { firstOfStatement = number }
+        writesBefore[key] = .some(latest[key]?.milliseconds)
+        latest[key] = (number, milliseconds)
         rows.insert(key)
         self.milliseconds = milliseconds
         ascending = (ascending.count + 1, key)
@@ -74,7 +91,12 @@ struct MigrationPass {
         let isOnly = rows.count == 1 && all == 1 && end == 0 && single.isEmpty
         if rows.count > 1 || isOnly {
             end = lastNumber
-            if rows.count < all { edits.formUnion(rows) }
+            if rows.count < all {
+                edits.formUnion(rows)
+            } else {
+                last = firstOfStatement...lastNumber
+                isBeforeRebuild = false
+            }
         }
         if rows.count == 1, !isOnly, let key = rows.first, let milliseconds {
             single.append((key, lastNumber, milliseconds))

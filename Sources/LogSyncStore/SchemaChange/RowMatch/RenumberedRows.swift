@@ -133,7 +133,8 @@ struct RenumberedRows {
         ]
         var free = try FreeNumbers(besides: places, on: connection)
         // An edit from before the rebuild keeps its time.
-        let times = try CapturedTimes(in: table.pending, after: table.recorded, [], on: connection)
+        let times = try CapturedTimes(
+            in: table.pending, after: table.recorded, [], migrating: table.clock, on: connection)
         let now = store.configuration.clock.now()
         let statement = try connection.prepare("INSERT INTO \(table.pending)(kind, row, ms) VALUES (?, ?, ?)")
         func note(_ from: Int64, _ to: Int64, _ milliseconds: Int64) throws {
