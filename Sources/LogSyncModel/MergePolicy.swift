@@ -70,6 +70,12 @@ public struct MergePolicy: Sendable {
         }
     }
 
+    /// Whether it takes one of the versions by who has written them, and when, whatever they say.
+    package var goesByAuthor: Bool {
+        let policies: [MergePolicy] = [.lastWriter, .firstWriter, .lastWriterRow, .manual]
+        return policies.contains { $0.name == name } || Self.preferred(name) != nil
+    }
+
     /// The same policy where a peer that it prefers has another name; nil where it prefers no such peer.
     package func renaming(_ former: String, to name: String) -> MergePolicy? {
         guard let peers = Self.preferred(self.name), peers.contains(former) else { return nil }

@@ -50,6 +50,8 @@ final class Recorder {
     private(set) lazy var named = NamedRows(store, findings.formerReferenceKeys)
     /// What migrations have put from one table into another.
     private(set) lazy var moved = MovedValues(self)
+    /// The columns of which entries may be here without their values.
+    private(set) lazy var forgotten = Result { try ForgottenColumns(store).all() }
     /// What only this store's programs are told.
     var untold = UntoldChanges()
     private let author: String?

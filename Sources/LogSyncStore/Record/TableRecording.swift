@@ -99,6 +99,8 @@ final class TableRecording {
             !findings.returnedTables.contains(table.id),
             // When a row was written tells what its undecided columns hold.
             !recorder.undecidedTables.contains(table.id),
+            // What columns say that nobody has written is not always what they show.
+            !store.policies.recordsWholeRows(table.name),
             // What went may have been put into it.
             findings.gone.isEmpty || !findings.newTables.contains(table.id)
         else { return false }

@@ -130,6 +130,11 @@ struct Policies {
         byTarget[table.folded]?.name == MergePolicy.lastWriterRow.name
     }
 
+    /// Whether what a column shows depends on what its versions say.
+    func comparesValues(_ table: String, _ column: String) -> Bool {
+        hasAny && !policy(table, column).goesByAuthor
+    }
+
     func name(of peer: PeerID) -> String? { names[peer] }
 
     func saysTheSame(as other: Policies) -> Bool { rows == other.rows }

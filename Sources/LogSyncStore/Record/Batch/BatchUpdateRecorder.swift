@@ -20,8 +20,6 @@ final class BatchUpdateRecorder {
     private var count = 0
     private var listed: [(key: [Value], columns: [String])] = []
     private let references: ParentIdentityCache
-    /// Whether a change of a row is recorded with all its columns.
-    private let recordsWholeRows: Bool
     /// Places in the order in which rows are logged, by entry.
     private var ranks: [Int32] = []
 
@@ -49,7 +47,6 @@ final class BatchUpdateRecorder {
         store = simple.store
         clock = try BatchClockUpdater(simple.table, simple.store)
         references = ParentIdentityCache(simple.table, recorder)
-        recordsWholeRows = store.policies.recordsWholeRows(table.name)
     }
 
     func write() throws {
@@ -97,12 +94,9 @@ final class BatchUpdateRecorder {
                 }
             }
         }
-        let all = UInt64.max >> UInt64(64 - digests.count)
-        if changed == 0 {
-            // A digest of a column can meet another's by chance, of the row hardly: then everything is recorded.
-            return table.digest(ofRow: digests) == UInt64(bitPattern: select.integer(Self.digest)) ? 0 : all
-        }
-        return recordsWholeRows ? all : changed
+        // A digest of a column can meet another's by chance, of the row hardly: then everything is recorded.
+        let isSame = changed != 0 || table.digest(ofRow: digests) == UInt64(bitPattern: select.integer(Self.digest))
+        return isSame ? changed : UInt64.max >> UInt64(64 - digests.count)
     }
 
     // MARK: One row

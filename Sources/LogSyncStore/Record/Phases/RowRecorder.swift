@@ -84,6 +84,13 @@ struct RowRecorder {
         var cells = try recorder.cells(of: row.values, row.identity, at: table.columns.indices, in: table)
         let given = carried?.state ?? hidden.flatMap { $0.isAlive && isOfMigration(row) ? $0 : nil }
         var showsCarried = try carry(given, into: &state, &cells, of: row, stamp)
+        if let carried {
+            for (position, value) in try unwrittenValues(table.columns.indices, of: row, carried) {
+                let column = table.columns[position]
+                state.setCell(column.id, CellState(versions: [Version(stamp: stamp, value: value)]))
+                for index in cells.indices where cells[index].column == column.name { cells[index].value = value }
+            }
+        }
         if row.touched.isReturned, let hidden, !hidden.isAlive {
             showsCarried = takeUp(hidden, into: &state, &cells, of: row, stamp) || showsCarried
         }
@@ -158,17 +165,20 @@ struct RowRecorder {
         if !changed.isEmpty || !first.fills.isEmpty || !counted.isEmpty || !renewed.isEmpty {
             try write(
                 changed, writtenAt: first.captured.merging(writtenLate(changed, of: row, former)) { own, _ in own },
-                fills: first.fills, counted, renewed, besides: renumbered, of: row,
+                as: unwrittenValues(changed, of: row, former), fills: first.fills, counted, renewed,
+                besides: renumbered, of: row,
                 into: &record, at: position)
         } else if !isUnderOtherKey {
             recorder.untold.noteOtherIntegers(
                 at: renumbered, key: table.primaryKey(of: row.values, at: position), in: table)
         }
         store.spellOutCounters(&record.state, shown: row.values.values, in: table)
+        let showsOther = showsOther(converted, of: row, record)
+        spellOut(converted, except: changed + first.fills + renewed, in: &record)
         try clock.update(
             record, at: position, formerUniques: table.findsByKeyDigest ? record.uniques : former.uniques)
         // A sum is written back, so that what floating point makes of it is no change of its own.
-        if first.isKept || !kept.isEmpty || !counted.isEmpty || showsOther(converted, of: row, record) {
+        if first.isKept || !kept.isEmpty || !counted.isEmpty || showsOther {
             recording.writeBacks.append(
                 WriteBack(record: record, row: row.values, identity: row.identity, position: position))
         }
@@ -199,7 +209,14 @@ struct RowRecorder {
             // A digest of a column can meet another's by chance, of the row hardly: then everything is recorded.
             changed = Array(table.columns.indices)
         }
-        return (!changed.isEmpty && store.policies.recordsWholeRows(table.name) ? known : changed, renumbered)
+        guard !changed.isEmpty, store.policies.recordsWholeRows(table.name) else { return (changed, renumbered) }
+        let forgotten = try recorder.forgotten.get()
+        // A column that came back shows what it begins with until a program writes it.
+        let whole = known.filter { position in
+            differing.contains(position) || !isDefault(row[position], position)
+                || !forgotten.contains(ColumnName(table.name, table.columns[position].name))
+        }
+        return (whole, renumbered)
     }
 
     /// Columns that came after a row's record: values that other peers have given to them meanwhile were kept and take
@@ -253,10 +270,12 @@ struct RowRecorder {
 
     /// - Parameters:
     ///   - times: when changed columns, by position, were written, where that is another time than the row's.
+    ///   - unwritten: what columns say, by position, that are recorded with the others, where the row shows something else.
     ///   - renewed: the columns, by position, that say the same in other terms: they are recorded at the time of what they showed.
     ///   - renumbered: the columns, by position, of which only this store's programs hear.
     private func write(
-        _ changed: [Int], writtenAt times: [Int: Int64] = [:], fills: [Int], _ counted: [CountedCell], _ renewed: [Int],
+        _ changed: [Int], writtenAt times: [Int: Int64] = [:], as unwritten: [Int: Value] = [:], fills: [Int],
+        _ counted: [CountedCell], _ renewed: [Int],
         besides renumbered: [Int], of row: Row, into record: inout ClockRecord, at position: Int64
     ) throws {
         if !renewed.isEmpty && changed.isEmpty && fills.isEmpty && counted.isEmpty {
@@ -279,9 +298,12 @@ struct RowRecorder {
             let stamp = Stamp(peer: stamp.peer, sequence: stamp.sequence, time: time)
             store.count(-1, cell, row: rowDigest, column: table.columnDigests[id])
             store.count(1, row: rowDigest, column: table.columnDigests[id], stamp)
-            record.state.setCell(id, CellState(versions: [Version(stamp: stamp, value: nil)]))
+            record.state.setCell(id, CellState(versions: [Version(stamp: stamp, value: unwritten[index])]))
         }
         var written = try recorder.cells(of: row.values, row.identity, at: changed, in: table)
+        for (index, position) in changed.enumerated() {
+            written[index].value = unwritten[position] ?? written[index].value
+        }
         for (index, position) in changed.enumerated() where times[position] != nil {
             written[index].time = record.state.cell(table.columns[position].id).stamps.first?.time
         }
@@ -316,81 +338,5 @@ struct RowRecorder {
         transaction.notes.note(
             table.name, .update, table.primaryKey(of: row.values, at: position),
             columns: positions.map { table.columns[$0].local })
-    }
-
-    // MARK: Counters
-
-    /// A counter that was counted up or down.
-    private struct CountedCell {
-        var position: Int
-        /// The version since which additions are summed up.
-        var base: Stamp
-        /// What this peer had added to it before.
-        var former: Addition?
-        var cumulative: Value
-    }
-
-    /// Takes the counters that were counted up or down out of the changed columns.
-    private func takeCounted(from changed: inout [Int], of row: Row, _ record: ClockRecord) -> [CountedCell] {
-        let counters = store.counters(of: table)
-        guard !counters.isEmpty else { return [] }
-        var counted: [CountedCell] = []
-        changed.removeAll { position in
-            guard counters.contains(position) else { return false }
-            let cell = record.state.cell(table.columns[position].id)
-            guard cell.versions.allSatisfy({ $0.value != nil }),
-                let base = cell.versions.map(\.stamp).max(by: store.precedes),
-                let shown = store.shown(cell, table.name, table.columns[position].name),
-                let amount = Counter.difference(from: shown, to: row[position])
-            else { return false }
-            let own = cell.additions.first {
-                $0.basePeer == base.peer && $0.baseSequence == base.sequence && $0.peer == store.own
-            }
-            // One that does not come to what was written is recorded as a value.
-            guard let cumulative = own.map({ Counter.add($0.cumulative, amount) }) ?? amount,
-                let sum = sum(cell, base, cumulative, at: position),
-                Counter.tells(amount, from: shown, to: row[position], sum: sum)
-            else { return false }
-            if !Counter.isZero(amount) {
-                counted.append(CountedCell(position: position, base: base, former: own, cumulative: cumulative))
-            }
-            return true
-        }
-        return counted
-    }
-
-    /// What a counter shows when this peer has added so much to a base.
-    private func sum(_ cell: CellState, _ base: Stamp, _ cumulative: Value, at position: Int) -> Value? {
-        var counted = cell
-        counted.additions.removeAll {
-            $0.basePeer == base.peer && $0.baseSequence == base.sequence && $0.peer == store.own
-        }
-        counted.additions.append(
-            Addition(
-                basePeer: base.peer, baseSequence: base.sequence, peer: store.own, stamp: base, cumulative: cumulative))
-        return store.shown(counted, table.name, table.columns[position].name)
-    }
-
-    /// Puts additions into the record, and gives the cells that say so.
-    private func add(
-        _ counted: [CountedCell], _ stamp: Stamp, to record: inout ClockRecord, row: UInt64
-    ) -> [TransactionWriter.Cell] {
-        counted.map { counted in
-            let column = table.columns[counted.position]
-            var cell = record.state.cell(column.id)
-            if let former = counted.former {
-                store.count(-1, row: row, column: table.columnDigests[column.id], former.stamp)
-                cell.additions.removeAll { $0 == former }
-            }
-            store.count(1, row: row, column: table.columnDigests[column.id], stamp)
-            cell.additions.append(
-                Addition(
-                    basePeer: counted.base.peer, baseSequence: counted.base.sequence, peer: stamp.peer, stamp: stamp,
-                    cumulative: counted.cumulative))
-            record.state.setCell(column.id, cell)
-            return TransactionWriter.Cell(
-                column: column.name, operation: .add, value: counted.cumulative,
-                base: Dot(store.peers.id(counted.base.peer), counted.base.sequence))
-        }
     }
 }

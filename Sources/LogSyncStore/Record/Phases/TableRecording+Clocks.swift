@@ -36,7 +36,10 @@ extension TableRecording {
             let uniques = table.findsByKeyDigest ? [table.keyDigest(identity)] : record.uniques
             try clock.delete(row.record, uniques: uniques)
             recorder.dangling.note(row.record, identity, in: table)
-            if !record.state.cellsByName.isEmpty || record.breaksCheck { carriedValues[row.record] = record }
+            let isSpelledOut = record.state.cells.values.contains { $0.versions.contains { $0.value != nil } }
+            if !record.state.cellsByName.isEmpty || isSpelledOut || record.breaksCheck {
+                carriedValues[row.record] = record
+            }
         }
         try releaseUnreturned()
         guard let simple, !simple.deletes.isEmpty else { return }
