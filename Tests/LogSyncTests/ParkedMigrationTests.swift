@@ -120,6 +120,54 @@ struct ParkedMigrationTests {
         for machine in [a, b] { #expect(try rows(machine) == ["dup b -", "other first chosen"]) }
     }
 
+    @Test("holds in a new column of the key what the row holds that is shown in its place, where it is folded")
+    func folded() async throws {
+        let world = try World()
+        let a = try world.machine("a")
+        try a.execute(
+            """
+            CREATE TABLE tag(id INTEGER PRIMARY KEY, name TEXT UNIQUE);
+            CREATE TABLE link(note TEXT, tag_id INTEGER REFERENCES tag, c TEXT, PRIMARY KEY(note, tag_id));
+            INSERT INTO tag(name) VALUES('first')
+            """)
+        try await a.initialize()
+        try await a.with { _ = try await $0.setPolicy("unique-merge", for: "tag") }
+        try await settle(a)
+        let b = try await world.clone("b")
+        for machine in [a, b] {
+            try machine.execute(
+                """
+                INSERT INTO tag(name) VALUES('\(machine.name)'), ('work');
+                INSERT INTO link SELECT 'n', id, 'by \(machine.name)' FROM tag WHERE name <> 'first'
+                """)
+        }
+        try await settle(a, b)
+        let migration = """
+            CREATE TABLE tag_new(name TEXT PRIMARY KEY NOT NULL); INSERT INTO tag_new SELECT name FROM tag;
+            CREATE TABLE link_new(note TEXT, tag TEXT REFERENCES tag(name), c TEXT, PRIMARY KEY(note, tag));
+            INSERT INTO link_new SELECT note, name, c FROM link JOIN tag ON id = tag_id;
+            DROP TABLE link; DROP TABLE tag; ALTER TABLE tag_new RENAME TO tag; ALTER TABLE link_new RENAME TO link
+            """
+        for machine in [a, b] {
+            #expect(try machine.count("SELECT count(*) FROM link") == 3)
+            let database = try machine.database()
+            try await database.writeWithoutTransaction { db in
+                try db.execute(sql: "PRAGMA foreign_keys = OFF; BEGIN; \(migration); COMMIT")
+            }
+            try database.close()
+            try await settle(a, b)
+        }
+        for machine in [a, b, try await world.clone("c")] {
+            #expect(
+                try machine.strings("SELECT tag || ' ' || c FROM link ORDER BY tag, c").map { $0.prefix(4) }
+                    == ["a by", "b by", "work"])
+            #expect(try machine.count("SELECT count(*) FROM link") == 3)
+            // Two rows of one key, which hold something else each.
+            #expect(try await machine.status().parked == 1)
+        }
+        #expect(try await a.status().digest == b.status().digest)
+    }
+
     private func rows(_ machine: Machine) throws -> [String] {
         let database = try machine.database()
         defer { try? database.close() }

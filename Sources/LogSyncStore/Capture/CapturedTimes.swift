@@ -15,42 +15,32 @@ struct CapturedTimes: Sendable, Equatable {
     ///   - pending: the table of what was captured.
     ///   - recorded: up to which number that is recorded.
     ///   - collations: of the columns of the key under which it was captured.
-    ///   - records: the table of the clock records that there were, where a migration may have gone over all rows by one
-    ///     statement: what programs had written by then was written before it.
+    ///   - records: the table of the clock records that there were, where a migration may have gone over all rows
+    ///     (``CapturedPasses``): what programs had written by then was written before it.
     init(
         in pending: String, after recorded: Int64, _ collations: [Collation], migrating records: String? = nil,
         on connection: Connection
     ) throws {
-        let passes = try records.map { try Self.passes(over: $0, in: pending, after: recorded, on: connection) } ?? []
+        let passes = try records.map {
+            try CapturedPasses(over: $0, in: pending, after: recorded, on: connection)
+        }
         let names = try connection.rows("SELECT name FROM pragma_table_info(?)", .text(pending))
             .map { String(text: $0[0]) }
         let keys = collations.indices.map { "k\($0)" }
         let hasKey = !keys.isEmpty && keys.allSatisfy(names.contains) && !names.contains("k\(keys.count)")
         for row in try connection.rows(
             """
-            SELECT ms, row\(hasKey ? keys.map { ", \($0)" }.joined() : "") FROM \(pending)
+            SELECT ms, row, number\(hasKey ? keys.map { ", \($0)" }.joined() : "") FROM \(pending)
             WHERE number > ? AND kind <> \(Capture.Kind.found.rawValue) ORDER BY number
             """, .integer(recorded))
         {
             let milliseconds = row[0].asInteger
-            guard !passes.contains(milliseconds) else { continue }
+            guard !(passes?.contains(row[2].asInteger) ?? false) else { continue }
             if case .integer(let rowid) = row[1] { byRowid[rowid] = milliseconds }
-            let parts = zip(row.dropFirst(2), collations).compactMap { KeyPart($0, collation: $1) }
+            let parts = zip(row.dropFirst(3), collations).compactMap { KeyPart($0, collation: $1) }
             guard hasKey, parts.count == keys.count else { continue }
             byKey[RowIdentity(natural: parts)] = milliseconds
         }
-    }
-
-    /// When a statement has gone over all rows, as those of migrations do.
-    static func passes(
-        over records: String, in pending: String, after recorded: Int64, on connection: Connection
-    ) throws -> Set<Int64> {
-        let rows = try connection.rows(
-            """
-            SELECT ms FROM \(pending) WHERE number > ? AND kind = \(Capture.Kind.update.rawValue)
-            GROUP BY ms HAVING count(*) > 1 AND count(*) >= (SELECT count(*) FROM \(records))
-            """, .integer(recorded))
-        return Set(rows.map { $0[0].asInteger })
     }
 
     /// - Parameters:

@@ -7,6 +7,8 @@ package struct SchemaFindings: Sendable, Equatable {
     var orphanScans: Set<Int64> = []
     /// Of some of those, the records that alone may have lost their rows; they were looked for beforehand.
     var orphans: [Int64: [Int64]] = [:]
+    /// Tables, by id, that were there before and were made anew, or whose columns have come, gone, or got other names.
+    var changedTables: Set<Int64> = []
     /// Tables, by id, that are recorded for the first time: what they hold counts as found, as at the beginning.
     var newTables: Set<Int64> = []
     /// Tables, by id, that a program has dropped and fills anew, of which rows have their records back (``DroppedRows``).
@@ -62,12 +64,6 @@ package struct SchemaFindings: Sendable, Equatable {
         }
     }
 
-    /// Whether a table that was there before was made anew, or has other columns than it had.
-    func isChanged(_ table: Int64) -> Bool {
-        orphanScans.contains(table) || tablesWithoutColumns.contains(table) || !(newColumns[table] ?? []).isEmpty
-            || retypedColumns[table] != nil
-    }
-
     /// Whether the tables and columns are what they were.
     var hasNoChange: Bool {
         newTables.isEmpty && newColumns.values.allSatisfy(\.isEmpty) && retypedColumns.isEmpty && newReferences.isEmpty
@@ -84,6 +80,7 @@ package struct SchemaFindings: Sendable, Equatable {
                 && (other.orphans[id] != nil || !other.orphanScans.contains(id))
         }
         orphanScans.formUnion(other.orphanScans)
+        changedTables.formUnion(other.changedTables)
         newTables.formUnion(other.newTables)
         undecidedWrites.merge(other.undecidedWrites) { $1 }
         tablesByValues.formUnion(other.tablesByValues)

@@ -85,6 +85,7 @@ final class TableRecording {
             try Self.mayBatch(table, recorder)
             ? SimpleChanges(table, store, isOne: pending.hasOneAtMost(table)) : nil
         captured = try Self.read(table, besides: simple, recorder)
+        try dateBeforeMigration()
         // Another process may have promised an integer since.
         if !captured.returned.isEmpty { store.hasReserved = true }
     }
@@ -135,14 +136,17 @@ final class TableRecording {
         try recorder.findings.tablesWithoutColumns.contains(table.id) ? migrationPass().programWrites[key] : nil
     }
 
-    /// When a program has written a row, in milliseconds since 1970, that a migration has gone over since, together with all
-    /// others; nil where no migration has, or a trigger has seen a program write the row after that.
-    func writeBeforeMigration(of key: RowKey) throws -> Int64? {
-        guard recorder.findings.isChanged(table.id), let before = try migrationPass().writesBefore[key] else {
-            return nil
+    /// Gives rows over which a migration has gone since, together with all others, the times at which programs have written
+    /// them before; where none has, nothing says when what differs after a rebuild was written.
+    private func dateBeforeMigration() throws {
+        guard recorder.findings.changedTables.contains(table.id), !captured.touched.isEmpty else { return }
+        let pass = try migrationPass()
+        for (key, milliseconds) in pass.writesBefore {
+            captured.update(key) { row in
+                row.isFound = milliseconds == nil
+                row.milliseconds = milliseconds ?? (pass.isBeforeRebuild ? recorder.milliseconds : row.milliseconds)
+            }
         }
-        // Nothing says when what differs was written after a rebuild.
-        return try before ?? (migrationPass().isBeforeRebuild ? recorder.milliseconds : nil)
     }
 
     private func migrationPass() throws -> MigrationPass {
@@ -191,7 +195,11 @@ final class TableRecording {
     }
 
     /// Reads the pending rows again: there are more.
-    func readPendingRows() throws { captured = try Self.read(table, besides: simple, recorder) }
+    func readPendingRows() throws {
+        captured = try Self.read(table, besides: simple, recorder)
+        migration = nil
+        try dateBeforeMigration()
+    }
 
     private static func read(
         _ table: TrackedTable, besides simple: SimpleChanges?, _ recorder: Recorder

@@ -32,7 +32,7 @@ struct SchemaReconciliation {
         let kinds = try reconcileKinds()
         if !kinds.isEmpty { try store.reloadCatalog() }
         try LaterKeys(connection).noteTakenColumns(in: store.catalog)
-        let places = try columnPlaces()
+        let (places, lists) = try (columnPlaces(), columnLists())
         var columns = try reconcileColumns(kinds)
         try store.reloadCatalog()
         try noteReplacedColumns(&columns, from: places)
@@ -64,8 +64,10 @@ struct SchemaReconciliation {
         }
         /// Tables that a program has dropped and created anew.
         var remade: Set<Int64> = []
+        let newLists = try columnLists()
         for table in store.catalog.tablesAfterNamed where !findings.newTables.contains(table.id) {
             let isCaptured = try Capture.isInstalled(table, on: connection)
+            if !isCaptured || lists[table.id] != newLists[table.id] { findings.changedTables.insert(table.id) }
             var areOthers = false
             let layout = ClockLayoutChange(
                 store: store, table: table, former: keys[table.id], findings: findings)

@@ -15,15 +15,13 @@ struct MigrationPass {
     private(set) var edits: Set<RowKey> = []
     /// Rows that have come meanwhile.
     private(set) var inserted: Set<RowKey> = []
-    /// When rows were written before the last statement that went over all of them, in milliseconds since 1970, and nil for a
+    /// When rows were written before the statements that went over all of them, in milliseconds since 1970, and nil for a
     /// row that was not: rows that nobody has written after it. (One by one, a program may write a few in their order, too.)
     private(set) var writesBefore: [RowKey: Int64?] = [:]
     /// Whether rows were compared after it, as the triggers had gone.
     private(set) var isBeforeRebuild = false
 
     private var latest: [RowKey: (number: Int64, milliseconds: Int64)] = [:]
-    private var last: ClosedRange<Int64>?
-    private var firstOfStatement: Int64 = 0
     private var single: [(key: RowKey, number: Int64, milliseconds: Int64)] = []
     private var firstNumber: Int64 = 0
 
@@ -32,9 +30,12 @@ struct MigrationPass {
     private var ascending: (count: Int64, last: RowKey?) = (0, nil)
     private var lastNumber: Int64 = 0
     private let all: Int64
+    private let passes: CapturedPasses
 
     init(_ table: TrackedTable, on connection: Connection) throws {
         all = try connection.integer("SELECT count(*) FROM \(table.clock)") ?? 0
+        passes = try CapturedPasses(over: table.clock, in: table.pending, after: table.recorded, on: connection)
+        var firstNotedAnew = Int64.max
         let keys = table.capturesKey ? table.key.indices.map { ", k\($0)" }.joined() : ""
         let statement = try Statement(
             "SELECT number, kind, row, ms\(keys) FROM \(table.pending) WHERE number > ? ORDER BY number", on: connection
@@ -42,19 +43,23 @@ struct MigrationPass {
         statement.bind(table.recorded, at: 1)
         while try statement.step() {
             let rowid = statement.isNull(2) ? nil : statement.integer(2)
+            let kind = Capture.Kind(rawValue: statement.integer(1))
             guard let key = CapturedChanges.key(in: table, rowid: rowid, value: { statement.value(4 + $0) }) else {
+                // What follows was captured under another key, and says when programs wrote (``ClockLayoutChange``).
+                if kind == .found { firstNotedAnew = min(firstNotedAnew, statement.integer(0)) }
                 continue
             }
-            take(
-                Capture.Kind(rawValue: statement.integer(1)), key, number: statement.integer(0),
-                milliseconds: statement.integer(3))
+            take(kind, key, number: statement.integer(0), milliseconds: statement.integer(3))
         }
         endStatement()
         endOrder()
         for write in single where !inserted.contains(write.key) { programWrites[write.key] = write.milliseconds }
         edits.formUnion(programWrites.keys)
         single = []
-        writesBefore = writesBefore.filter { key, _ in latest[key].map { last?.contains($0.number) ?? false } ?? false }
+        let last = passes.numbers.last { $0.upperBound < firstNotedAnew }
+        writesBefore = writesBefore.filter { key, _ in
+            latest[key].flatMap { write in last.map { $0.contains(write.number) } } ?? false
+        }
         latest = [:]
     }
 
@@ -77,8 +82,8 @@ struct MigrationPass {
         if self.milliseconds != milliseconds || rows.contains(key) { endStatement() }
         if let last = ascending.last, !Self.precedes(last, key) { endOrder() }
         if ascending.last == nil { firstNumber = number }
-        if rows.isEmpty { firstOfStatement = number }
-        writesBefore[key] = .some(latest[key]?.milliseconds)
+        let former = latest[key]
+        if !(former.map { passes.contains($0.number) } ?? false) { writesBefore[key] = .some(former?.milliseconds) }
         latest[key] = (number, milliseconds)
         rows.insert(key)
         self.milliseconds = milliseconds
@@ -91,12 +96,7 @@ struct MigrationPass {
         let isOnly = rows.count == 1 && all == 1 && end == 0 && single.isEmpty
         if rows.count > 1 || isOnly {
             end = lastNumber
-            if rows.count < all {
-                edits.formUnion(rows)
-            } else {
-                last = firstOfStatement...lastNumber
-                isBeforeRebuild = false
-            }
+            if rows.count < all { edits.formUnion(rows) }
         }
         if rows.count == 1, !isOnly, let key = rows.first, let milliseconds {
             single.append((key, lastNumber, milliseconds))

@@ -6,7 +6,8 @@ import LogSyncState
 /// trigger notes it.
 ///
 /// A column that has come holds in them what the migration has put into all other rows, where that is one value: they come
-/// back under a NOT NULL that the program filled by itself. A number of this peer's in a column that refers to rows now
+/// back under a NOT NULL that the program filled by itself. One that is folded holds there what the row does which is shown
+/// in its place, be it a key: nothing else tells what the migration would have made of it. A number of this peer's in a column that refers to rows now
 /// becomes the row that has it here, and a reference in a column that names rows by other keys now the key of its row.
 struct ParkedRowRecorder {
     let recorder: Recorder
@@ -39,8 +40,8 @@ struct ParkedRowRecorder {
                 var given: [Given] = []
                 for (position, column) in table.columns.enumerated() {
                     let cell = row.clock.cellsByName.first { $0.key.folded == column.name.folded }?.value
-                    if new.contains(column.id), cell?.isEmpty ?? true, !column.isKey,
-                        let value = recorder.fills.value(of: column.id, in: table),
+                    if new.contains(column.id), cell?.isEmpty ?? true,
+                        let value = try fill(position, of: row, in: table),
                         value != store.defaultValue(of: table, position)
                     {
                         given.append(
@@ -58,6 +59,16 @@ struct ParkedRowRecorder {
             }
             try recorder.flush()
         }
+    }
+
+    /// What a migration would have put into a new column of the row; nil where nothing tells.
+    private func fill(_ position: Int, of row: HiddenRows.Row, in table: TrackedTable) throws -> Value? {
+        let shownRows = ShownRows(store)
+        if let winner = row.folded, let place = try shownRows.locate(winner, in: table) {
+            return try shownRows.currentRow(winner, at: place, in: table)?.values[position]
+        }
+        let column = table.columns[position]
+        return column.isKey ? nil : recorder.fills.value(of: column.id, in: table)
     }
 
     private func reference(

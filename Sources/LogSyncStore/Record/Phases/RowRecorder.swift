@@ -33,8 +33,7 @@ struct RowRecorder {
     }
 
     func record(_ staged: TableRecording.StagedRow) throws {
-        var touched = staged.touched
-        if let written = try recording.writeBeforeMigration(of: staged.key) { touched.milliseconds = written }
+        let touched = staged.touched
         guard let values = try recording.currentRow(staged.key, touched) else { return }
         let row = Row(values: values, identity: staged.identity, key: staged.key, touched: touched)
         noteFormerKey(of: row)

@@ -37,11 +37,11 @@ struct PermutedRows {
         let clock = ClockTable(table: table, connection: connection)
         let reader = TableReader(table: table, store: store)
         let all = try clock.allRows()
-        let passes = try CapturedTimes.passes(
+        let passes = try CapturedPasses(
             over: table.clock, in: table.pending, after: table.recorded, on: connection)
         let written = Set(
             try connection.rows(
-                "SELECT row, ms FROM \(table.pending) WHERE number > \(table.recorded) AND row IS NOT NULL"
+                "SELECT row, number FROM \(table.pending) WHERE number > \(table.recorded) AND row IS NOT NULL"
             ).filter { !passes.contains($0[1].asInteger) }.map(\.[0].asInteger))
         for index in stride(from: 0, to: all.count, by: max(1, all.count / Self.enough)) {
             guard !written.contains(all[index]), let record = try clock.record(at: all[index])?.digests,
