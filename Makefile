@@ -27,6 +27,8 @@ TEST_REBORN = 6
 TEST_PARENTS = 6
 # And of those in which peers write to rows of others, and add to a counter.
 TEST_SHARED = 4
+# And of those in which migrations write to all rows besides, and let rows exchange their integers.
+TEST_PASSES = 4
 MIGRATION_WORLDS ?= 100
 JOBS ?= $(shell nproc)
 
@@ -116,6 +118,7 @@ test: deps
 	Tests/Migrations/wander "$$bin/logsync" --seeds $(TEST_REBORN) --from 1000003 --jobs $(JOBS) || failed="$$failed Reborn"; \
 	Tests/Migrations/wander "$$bin/logsync" --seeds $(TEST_PARENTS) --from 4000001 --jobs $(JOBS) || failed="$$failed Parents"; \
 	Tests/Migrations/wander "$$bin/logsync" --seeds $(TEST_SHARED) --from 6000006 --jobs $(JOBS) || failed="$$failed Shared"; \
+	Tests/Migrations/wander "$$bin/logsync" --seeds $(TEST_PASSES) --from 7000038 --jobs $(JOBS) || failed="$$failed Passes"; \
 	if test -n "$$failed"; then echo "Failed:$$failed" >&2; exit 1; fi
 
 # Much data: a clone of gigabytes within little memory, a hundred thousand transactions collected and joined. Takes a while
