@@ -94,9 +94,11 @@ final class BatchUpdateRecorder {
                 }
             }
         }
+        guard changed == 0, table.digest(ofRow: digests) != UInt64(bitPattern: select.integer(Self.digest)) else {
+            return changed
+        }
         // A digest of a column can meet another's by chance, of the row hardly: then everything is recorded.
-        let isSame = changed != 0 || table.digest(ofRow: digests) == UInt64(bitPattern: select.integer(Self.digest))
-        return isSame ? changed : UInt64.max >> UInt64(64 - digests.count)
+        return UInt64.max >> UInt64(64 - digests.count)
     }
 
     // MARK: One row

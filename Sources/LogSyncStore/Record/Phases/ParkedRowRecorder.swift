@@ -5,10 +5,11 @@ import LogSyncState
 /// Records what a migration means for rows that are parked: they are in no table, so that nothing goes over them and no
 /// trigger notes it.
 ///
-/// A column that has come holds in them what the migration has put into all other rows, where that is one value: they come
-/// back under a NOT NULL that the program filled by itself. One that is folded holds there what the row does which is shown
-/// in its place, be it a key: nothing else tells what the migration would have made of it. A number of this peer's in a column that refers to rows now
-/// becomes the row that has it here, and a reference in a column that names rows by other keys now the key of its row.
+/// A column that has come holds in them what the migration has put into all other rows, where that is one value: they
+/// come back under a NOT NULL that the program filled by itself. One that is folded holds there what the row does which
+/// is shown in its place, be it a key: nothing else tells what the migration would have made of it. A number of this
+/// peer's in a column that refers to rows now becomes the row that has it here, and a reference in a column that names
+/// rows by other keys now the key of its row.
 struct ParkedRowRecorder {
     let recorder: Recorder
 
