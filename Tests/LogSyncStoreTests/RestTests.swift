@@ -75,6 +75,54 @@ struct RestTests {
         #expect(error.code == .locked && error.message.contains("replaced"))
     }
 
+    // MARK: Journal modes
+
+    /// How a program writes a database without a log that it has read before.
+    enum Takeover: CaseIterable {
+        case deletes, truncates, hasItAlone
+        /// It had done without a log before the import, too.
+        case deletedBefore
+    }
+
+    /// In WAL mode SQLite raises the change counter only where a commit changes the first page, and without a log programs tell
+    /// by that counter alone whether what they have read still holds.
+    @Test(arguments: Takeover.allCases)
+    func `a program that has read and then writes without a log finds what was imported meanwhile`(
+        takeover: Takeover
+    ) throws {
+        let other = try TestPeer(folder, "b", cloning: peer)
+        let program = peer.app
+        try program.execute("PRAGMA user_version = 7; INSERT INTO t VALUES(1, 'own')")
+        try other.pull(from: peer)
+        try rest()
+        if takeover == .deletedBefore { try program.execute("PRAGMA journal_mode = DELETE") }
+        try other.write("INSERT INTO t VALUES(2, 'imported')")
+        try other.record()
+        // Makes all that is not there yet when a transaction is first imported.
+        try peer.pull(from: other)
+        try other.write("UPDATE t SET x = 'again' WHERE id = 2")
+        #expect(try program.integer("SELECT count(*) FROM t WHERE x <> 'again'") == 2)
+        #expect(try peer.pull(from: other).count == 1)
+        try rest()
+        if takeover == .hasItAlone { try program.execute("PRAGMA locking_mode = EXCLUSIVE") }
+        try program.execute("PRAGMA journal_mode = \(takeover == .truncates ? "TRUNCATE" : "DELETE")")
+        try program.execute("INSERT INTO t VALUES(3, 'late')")
+        #expect(
+            try program.rows("SELECT x FROM t ORDER BY id").map { String(text: $0[0]) } == ["own", "again", "late"])
+        #expect(try program.scalar("PRAGMA integrity_check") == .text("ok"))
+        #expect(try program.integer("PRAGMA user_version") == 7)
+    }
+
+    @Test func `a write transaction in which nothing is written leaves the files as they are`() throws {
+        try peer.app.execute("PRAGMA user_version = 7")
+        let files = RestingFiles(peer.path)
+        let version = try peer.store.dataVersion()
+        try peer.store.database.write { _ in }
+        try peer.store.database.writeAside { _ in }
+        #expect(RestingFiles(peer.path) == files)
+        #expect(try peer.store.dataVersion() == version)
+    }
+
     // MARK: Closing
 
     @Test func `what is to be closed has the database alone, unless another has it open, who is not disturbed`()
