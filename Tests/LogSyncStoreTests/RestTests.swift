@@ -23,7 +23,7 @@ struct RestTests {
 
     @Test func `files that were written just now are not at rest`() throws {
         try peer.app.execute("INSERT INTO t VALUES(1, 'one')")
-        #expect(peer.store.restingFiles(now: RestingFiles(peer.path).lastWrite + 1_000_000) == nil)
+        #expect(peer.store.restingFiles(now: Int64(RestingFiles(peer.path).lastWrite) + 1_000_000) == nil)
     }
 
     @Test
@@ -73,6 +73,24 @@ struct RestTests {
         #expect(try !peer.store.isInPlace())
         let error = try #require(throws: LogSyncError.self) { try peer.store.hasPendingChanges() }
         #expect(error.code == .locked && error.message.contains("replaced"))
+    }
+
+    @Test func `files from times that no clock of the kernel's is sure to count in nanoseconds are at rest, too`()
+        throws
+    {
+        for year in ["1600", "2300"] {
+            let seconds = Int(try #require(try peer.app.integer("SELECT unixepoch('\(year)-01-01')")))
+            let times = [timeval(tv_sec: seconds, tv_usec: 0), timeval(tv_sec: seconds, tv_usec: 0)]
+            for suffix in ["", "-wal"] { #expect(utimes(peer.path + suffix, times) == 0) }
+            let now = Int64(Date().timeIntervalSince1970 * 1e9)
+            let files = peer.store.restingFiles(now: now)
+            #expect((files == nil) == (year == "2300"))
+            let seen = RestingFiles(peer.path)
+            #expect(peer.store.restingFiles(now: now, standing: seen) == seen)
+            // Somebody has written meanwhile.
+            #expect(utimes(peer.path, nil) == 0)
+            #expect(peer.store.restingFiles(now: now, standing: seen) == nil)
+        }
     }
 
     // MARK: Journal modes
