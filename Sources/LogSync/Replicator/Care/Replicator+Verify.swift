@@ -101,6 +101,7 @@ extension Founder {
         defer { if let compared { closeQuietly(compared.store) } }
         var examination = FolderExamination(folder: folder, configuration: configuration)
         if let compared {
+            examination.own = compared.peer
             examination.names = try compared.names()
             examination.retired = try compared.store.retiredPeers()
             examination.branches = Set(try compared.store.branches())
