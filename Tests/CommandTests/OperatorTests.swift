@@ -227,6 +227,31 @@ import Testing
         #expect(ended.code == 0 && !ended.output.contains("link.db"), "\(ended)")
     }
 
+    @Test func `a store by a second name of its folder or of its file is one`() async throws {
+        let tool = try Tool()
+        let a = try await tool.store("a.db")
+        let hard = tool.path("hard.db")
+        try FileManager.default.linkItem(atPath: a, toPath: hard)
+        let linked = try tool.start(["watch", a, hard])
+        try await linked.line { $0 == "\(a) is ready" }
+        linked.signal(SIGTERM)
+        var ended = await linked.end()
+        #expect(ended.code == 0 && !ended.output.contains(hard), "\(ended)")
+        #expect(ended.errors.contains("\(hard) is a hard link to \(a)"), "\(ended)")
+        try FileManager.default.removeItem(atPath: hard)
+        // Where no namespace may be made this shows nothing.
+        let script = "mkdir twice && mount --bind . twice || exit 99; exec logsync watch a.db twice/a.db"
+        let daemon = try tool.start(program: "/usr/bin/env", ["unshare", "-m", "sh", "-c", script])
+        do { try await daemon.line { $0 == "\(a) is ready" } } catch {
+            ended = await daemon.end()
+            guard ended.code == 99 || ended.errors.hasPrefix("unshare") else { throw error }
+            return
+        }
+        daemon.signal(SIGTERM)
+        ended = await daemon.end()
+        #expect(ended.code == 0 && !ended.output.contains("twice") && ended.errors.isEmpty, "\(ended)")
+    }
+
     @Test func `a full disk is said to be full, also where SQLite cannot begin`() async throws {
         let tool = try Tool()
         // Where no namespace may be made this shows nothing.
