@@ -252,6 +252,30 @@ import Testing
         #expect(ended.code == 0 && !ended.output.contains("twice") && ended.errors.isEmpty, "\(ended)")
     }
 
+    @Test func `a disk without a file left is not said to be full of bytes`() async throws {
+        let tool = try Tool()
+        // Where no namespace may be made this shows nothing.
+        let script = """
+            mkdir small && mount -t tmpfs -o size=8m,nr_inodes=60 none small || exit 99
+            mkdir small/shared
+            for place in . small; do
+              sqlite3 $place/$1.db 'CREATE TABLE notes (id INTEGER PRIMARY KEY, text TEXT)'
+              logsync init $place/$1.db --container $2 --content notes --peer here || exit 98
+              sqlite3 $place/$1.db "INSERT INTO notes VALUES (2, 'two')"
+              n=0; while touch small/fill$n 2> /dev/null; do n=$((n + 1)); done
+              logsync sync $place/$1.db; echo "code $?"
+              rm -f small/fill*
+              set -- b shared
+            done
+            """
+        let ended = try await tool.program(
+            "/usr/bin/env", ["unshare", "-m", "sh", "-c", script, "sh", "a", "small/shared"])
+        guard ended.code != 99, !ended.errors.hasPrefix("unshare") else { return }
+        let lines = ended.errors.split(separator: "\n").filter { $0.contains("no inodes left") }
+        #expect(lines.count == 2 && !ended.errors.contains("Free some space"), "\(ended)")
+        #expect(ended.output.split(separator: "\n").filter { $0 == "code 74" }.count == 2, "\(ended)")
+    }
+
     @Test func `a full disk is said to be full, also where SQLite cannot begin`() async throws {
         let tool = try Tool()
         // Where no namespace may be made this shows nothing.
