@@ -16,17 +16,32 @@ package enum SQLiteFailure {
     /// What SQLite makes beside a database, it makes in pieces of 32 KiB.
     private static let leastSpace: UInt64 = 64 << 10
 
-    /// Whether the disk that holds a file has no room for what SQLite makes beside it.
-    private static func isFull(_ file: String) -> Bool {
-        var status = statvfs()
-        guard !file.isEmpty, statvfs(file, &status) == 0 else { return false }
-        return UInt64(status.f_bavail) * UInt64(status.f_frsize) < leastSpace
+    /// What the disk that holds a file lacks for what SQLite makes beside it.
+    private enum Lack {
+        case nothing, space, files
+
+        init(_ file: String) {
+            var status = statvfs()
+            guard !file.isEmpty, statvfs(file, &status) == 0 else {
+                self = .nothing
+                return
+            }
+            // A file system that has no files at all does not count them.
+            let lacksFiles = status.f_files > 0 && (geteuid() == 0 ? status.f_ffree : status.f_favail) == 0
+            let (room, isHuge) = UInt64(status.f_bavail).multipliedReportingOverflow(by: UInt64(status.f_frsize))
+            self = !isHuge && room < leastSpace ? .space : lacksFiles ? .files : .nothing
+        }
     }
 
-    private static func diskFull(_ store: String) -> LogSyncError {
-        LogSyncError(
-            .ioError, "the disk that holds \(store) is full; what had not been committed was undone",
-            help: "Free some space and run the command again.")
+    private static func diskFull(_ store: String, _ lack: Lack = .space) -> LogSyncError {
+        lack == .files
+            ? LogSyncError(
+                .ioError,
+                "the disk that holds \(store) has no inodes left for further files; what had not been committed was undone",
+                help: "Delete files there that nobody needs, and run the command again.")
+            : LogSyncError(
+                .ioError, "the disk that holds \(store) is full; what had not been committed was undone",
+                help: "Free some space and run the command again.")
     }
 
     package static func error(code: Int32, message: String, file: String, sql: String) -> LogSyncError {
@@ -39,8 +54,9 @@ package enum SQLiteFailure {
                 .invalidStore, "\(store) is not a sound SQLite database: \(message)",
                 help: "Check it with: sqlite3 \(store.asShellArgument) 'PRAGMA integrity_check'")
         case SQLITE_FULL: return diskFull(store)
-        // Where it cannot make the -shm it does not say why.
-        case SQLITE_IOERR where code != readError && isFull(file): return diskFull(store)
+        // Where it cannot make the -wal or the -shm it does not say why.
+        case SQLITE_IOERR where code != readError && Lack(file) != .nothing, SQLITE_CANTOPEN where Lack(file) == .files:
+            return diskFull(store, Lack(file))
         case SQLITE_IOERR:
             return LogSyncError(
                 .ioError, "\(store) could not be read or written: \(message); what had not been committed was undone",

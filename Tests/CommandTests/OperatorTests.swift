@@ -227,6 +227,55 @@ import Testing
         #expect(ended.code == 0 && !ended.output.contains("link.db"), "\(ended)")
     }
 
+    @Test func `a store by a second name of its folder or of its file is one`() async throws {
+        let tool = try Tool()
+        let a = try await tool.store("a.db")
+        let hard = tool.path("hard.db")
+        try FileManager.default.linkItem(atPath: a, toPath: hard)
+        let linked = try tool.start(["watch", a, hard])
+        try await linked.line { $0 == "\(a) is ready" }
+        linked.signal(SIGTERM)
+        var ended = await linked.end()
+        #expect(ended.code == 0 && !ended.output.contains(hard), "\(ended)")
+        #expect(ended.errors.contains("\(hard) is a hard link to \(a)"), "\(ended)")
+        try FileManager.default.removeItem(atPath: hard)
+        // Where no namespace may be made this shows nothing.
+        let script = "mkdir twice && mount --bind . twice || exit 99; exec logsync watch a.db twice/a.db"
+        let daemon = try tool.start(program: "/usr/bin/env", ["unshare", "-m", "sh", "-c", script])
+        do { try await daemon.line { $0 == "\(a) is ready" } } catch {
+            ended = await daemon.end()
+            guard ended.code == 99 || ended.errors.hasPrefix("unshare") else { throw error }
+            return
+        }
+        daemon.signal(SIGTERM)
+        ended = await daemon.end()
+        #expect(ended.code == 0 && !ended.output.contains("twice") && ended.errors.isEmpty, "\(ended)")
+    }
+
+    @Test func `a disk without a file left is not said to be full of bytes`() async throws {
+        let tool = try Tool()
+        // Where no namespace may be made this shows nothing.
+        let script = """
+            mkdir small && mount -t tmpfs -o size=8m,nr_inodes=60 none small || exit 99
+            mkdir small/shared
+            for place in . small; do
+              sqlite3 $place/$1.db 'CREATE TABLE notes (id INTEGER PRIMARY KEY, text TEXT)'
+              logsync init $place/$1.db --container $2 --content notes --peer here || exit 98
+              sqlite3 $place/$1.db "INSERT INTO notes VALUES (2, 'two')"
+              n=0; while touch small/fill$n 2> /dev/null; do n=$((n + 1)); done
+              logsync sync $place/$1.db; echo "code $?"
+              rm -f small/fill*
+              set -- b shared
+            done
+            """
+        let ended = try await tool.program(
+            "/usr/bin/env", ["unshare", "-m", "sh", "-c", script, "sh", "a", "small/shared"])
+        guard ended.code != 99, !ended.errors.hasPrefix("unshare") else { return }
+        let lines = ended.errors.split(separator: "\n").filter { $0.contains("no inodes left") }
+        #expect(lines.count == 2 && !ended.errors.contains("Free some space"), "\(ended)")
+        #expect(ended.output.split(separator: "\n").filter { $0 == "code 74" }.count == 2, "\(ended)")
+    }
+
     @Test func `a full disk is said to be full, also where SQLite cannot begin`() async throws {
         let tool = try Tool()
         // Where no namespace may be made this shows nothing.

@@ -5,6 +5,18 @@ import Testing
 
 /// The JSON that scripts read: the keys that the contract names, one document each.
 @Suite(.turn) struct OutputTests {
+    @Test(arguments: LogOutputFormat.allCases)
+    func `a line of the log names no value that is empty`(format: LogOutputFormat) async throws {
+        let tool = try Tool()
+        let a = try await tool.store("a.db")
+        let peers = URL(fileURLWithPath: tool.path("shared/notes/peers"))
+        let peer = try #require(FileManager.default.contentsOfDirectory(atPath: peers.path).first)
+        try FileManager.default.removeItem(at: peers.appendingPathComponent("\(peer)/logs"))
+        let ended = try await tool.run(["sync", a, "--log-format", format.rawValue])
+        #expect(ended.errors.contains("Mended") && ended.errors.contains("transactions"), "\(ended)")
+        #expect(!ended.errors.contains("replaced"), "\(ended)")
+    }
+
     @Test func `init, clone and leave`() async throws {
         let tool = try Tool()
         try await tool.database("a.db")

@@ -23,7 +23,7 @@ struct RestTests {
 
     @Test func `files that were written just now are not at rest`() throws {
         try peer.app.execute("INSERT INTO t VALUES(1, 'one')")
-        #expect(peer.store.restingFiles(now: RestingFiles(peer.path).lastWrite + 1_000_000) == nil)
+        #expect(peer.store.restingFiles(now: Int64(RestingFiles(peer.path).lastWrite) + 1_000_000) == nil)
     }
 
     @Test
@@ -73,6 +73,72 @@ struct RestTests {
         #expect(try !peer.store.isInPlace())
         let error = try #require(throws: LogSyncError.self) { try peer.store.hasPendingChanges() }
         #expect(error.code == .locked && error.message.contains("replaced"))
+    }
+
+    @Test func `files from times that no clock of the kernel's is sure to count in nanoseconds are at rest, too`()
+        throws
+    {
+        for year in ["1600", "2300"] {
+            let seconds = Int(try #require(try peer.app.integer("SELECT unixepoch('\(year)-01-01')")))
+            let times = [timeval(tv_sec: seconds, tv_usec: 0), timeval(tv_sec: seconds, tv_usec: 0)]
+            for suffix in ["", "-wal"] { #expect(utimes(peer.path + suffix, times) == 0) }
+            let now = Int64(Date().timeIntervalSince1970 * 1e9)
+            let files = peer.store.restingFiles(now: now)
+            #expect((files == nil) == (year == "2300"))
+            let seen = RestingFiles(peer.path)
+            #expect(peer.store.restingFiles(now: now, standing: seen) == seen)
+            // Somebody has written meanwhile.
+            #expect(utimes(peer.path, nil) == 0)
+            #expect(peer.store.restingFiles(now: now, standing: seen) == nil)
+        }
+    }
+
+    // MARK: Journal modes
+
+    /// How a program writes a database without a log that it has read before.
+    enum Takeover: CaseIterable {
+        case deletes, truncates, hasItAlone
+        /// It had done without a log before the import, too.
+        case deletedBefore
+    }
+
+    /// In WAL mode SQLite raises the change counter only where a commit changes the first page, and without a log programs tell
+    /// by that counter alone whether what they have read still holds.
+    @Test(arguments: Takeover.allCases)
+    func `a program that has read and then writes without a log finds what was imported meanwhile`(
+        takeover: Takeover
+    ) throws {
+        let other = try TestPeer(folder, "b", cloning: peer)
+        let program = peer.app
+        try program.execute("PRAGMA user_version = 7; INSERT INTO t VALUES(1, 'own')")
+        try other.pull(from: peer)
+        try rest()
+        if takeover == .deletedBefore { try program.execute("PRAGMA journal_mode = DELETE") }
+        try other.write("INSERT INTO t VALUES(2, 'imported')")
+        try other.record()
+        // Makes all that is not there yet when a transaction is first imported.
+        try peer.pull(from: other)
+        try other.write("UPDATE t SET x = 'again' WHERE id = 2")
+        #expect(try program.integer("SELECT count(*) FROM t WHERE x <> 'again'") == 2)
+        #expect(try peer.pull(from: other).count == 1)
+        try rest()
+        if takeover == .hasItAlone { try program.execute("PRAGMA locking_mode = EXCLUSIVE") }
+        try program.execute("PRAGMA journal_mode = \(takeover == .truncates ? "TRUNCATE" : "DELETE")")
+        try program.execute("INSERT INTO t VALUES(3, 'late')")
+        #expect(
+            try program.rows("SELECT x FROM t ORDER BY id").map { String(text: $0[0]) } == ["own", "again", "late"])
+        #expect(try program.scalar("PRAGMA integrity_check") == .text("ok"))
+        #expect(try program.integer("PRAGMA user_version") == 7)
+    }
+
+    @Test func `a write transaction in which nothing is written leaves the files as they are`() throws {
+        try peer.app.execute("PRAGMA user_version = 7")
+        let files = RestingFiles(peer.path)
+        let version = try peer.store.dataVersion()
+        try peer.store.database.write { _ in }
+        try peer.store.database.writeAside { _ in }
+        #expect(RestingFiles(peer.path) == files)
+        #expect(try peer.store.dataVersion() == version)
     }
 
     // MARK: Closing

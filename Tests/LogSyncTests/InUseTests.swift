@@ -10,17 +10,23 @@ import Testing
 /// A file system on which somebody else does something whenever a log file is about to be opened.
 private final class BusyFileSystem: ForwardingFileSystem {
     let base = PosixFileSystem()
+    private let end: String
     private let deed: @Sendable (Int) throws -> Void
     private let count = Mutex(0)
     private let isBusy = Mutex(false)
 
-    /// - Parameter deed: is told how often it was called before. What it opens itself is not counted.
-    init(_ deed: @escaping @Sendable (Int) throws -> Void) { self.deed = deed }
+    /// - Parameters:
+    ///   - end: how the paths end of the files that are meant.
+    ///   - deed: is told how often it was called before. What it opens itself is not counted.
+    init(opening end: String = ".tlog", _ deed: @escaping @Sendable (Int) throws -> Void) {
+        self.end = end
+        self.deed = deed
+    }
 
     var opened: Int { count.withLock { $0 } }
 
     func open(_ path: String) throws(FileSystemError) -> any ReadableFile {
-        if path.hasSuffix(".tlog"),
+        if path.hasSuffix(end),
             isBusy.withLock({ busy in
                 defer { busy = true }; return !busy
             })
@@ -66,11 +72,13 @@ struct InUseTests {
         try await Replicator.verify(path, configuration: machine.configuration)
     }
 
-    /// The folder of a peer as it is now.
+    private func folder(_ peer: PeerID) -> String { "\(world.contentPath)/peers/\(peer)" }
+
+    /// The log files and the receipt of a peer as they are now, by their paths in its folder.
     private func files(_ peer: PeerID) throws -> [String: Data] {
-        let logs = world.logsPath(peer)
-        return try world.logs(peer).reduce(into: [:]) {
-            $0[$1] = try Data(contentsOf: URL(fileURLWithPath: "\(logs)/\($1)"))
+        let names = try world.logs(peer).map { "logs/\($0)" } + ["receipt.json"]
+        return try names.reduce(into: [:]) {
+            $0[$1] = try Data(contentsOf: URL(fileURLWithPath: "\(folder(peer))/\($1)"))
         }
     }
 
@@ -130,15 +138,15 @@ struct InUseTests {
             try await b.sync()
             index += 1
             try #require(index < 60, "files are merged now and then")
-        } while try world.logs(peer).count > before.count
+        } while try files(peer).count > before.count
         return (before, try files(peer))
     }
 
     private func replace(_ former: [String: Data], by files: [String: Data], of peer: PeerID) throws {
-        let logs = world.logsPath(peer)
-        for (name, bytes) in files { try bytes.write(to: URL(fileURLWithPath: "\(logs)/\(name)")) }
+        let folder = folder(peer)
+        for (name, bytes) in files { try bytes.write(to: URL(fileURLWithPath: "\(folder)/\(name)")) }
         for name in former.keys where files[name] == nil {
-            try FileManager.default.removeItem(atPath: "\(logs)/\(name)")
+            try FileManager.default.removeItem(atPath: "\(folder)/\(name)")
         }
     }
 
@@ -161,6 +169,26 @@ struct InUseTests {
                 on: BusyFileSystem { if $0 == moment { try tests.replace(before, by: after, of: peer) } })
             let findings = try await examine(path, as: doctored)
             #expect(findings.isEmpty, "\(path): \(findings)")
+        }
+    }
+
+    @Test(
+        "A file that is merged into another right before it is opened, for the first time or again, is read there",
+        arguments: 0..<7)
+    func mergedFile(at opening: Int) async throws {
+        let (before, after) = try await merged()
+        let peer = try await b.peer()
+        let file = try #require(before.keys.filter { after[$0] == nil }.min())
+        for path in [a.path, world.container] {
+            try replace(after, by: before, of: peer)
+            let tests = self
+            let examined = machine(
+                on: BusyFileSystem(opening: file) {
+                    if $0 == opening { try tests.replace(before, by: after, of: peer) }
+                }
+            )
+            let report = try await verify(path, as: examined)
+            #expect(report.findings.isEmpty && report.outcome == .complete, "\(path): \(report.findings)")
         }
     }
 

@@ -67,6 +67,17 @@ struct OneFileTests {
         #expect(try await a.status().pending == 0)
     }
 
+    @Test("A file whose time is ahead of the clock is let go of like any other")
+    func ahead() async throws {
+        let times = Array(repeating: timeval(tv_sec: Int(Date().timeIntervalSince1970) + 86_400, tv_usec: 0), count: 2)
+        #expect(utimes(a.path, times) == 0)
+        let replicator = try a.replicator()
+        await replicator.start()
+        try await eventually(within: .seconds(120), "it rests") { await replicator.restsUntouched }
+        await replicator.stop()
+        await replicator.close()
+    }
+
     @Test("A program that keeps it open goes on with its log")
     func open() async throws {
         let replicator = try a.replicator()

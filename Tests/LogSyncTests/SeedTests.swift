@@ -88,6 +88,28 @@ struct SeedTests {
         #expect(try dump(a) == Self.all)
     }
 
+    @Test(
+        "Where there is nothing to seed, nothing is published and nobody is listed",
+        arguments: [
+            "", "CREATE TABLE other(x)", "CREATE TABLE note(id TEXT PRIMARY KEY NOT NULL, body TEXT, stars INTEGER)",
+        ])
+    func nothing(schema: String) async throws {
+        let a = try await founder("a")
+        let file = world.root + "/nothing.db"
+        #expect(FileManager.default.createFile(atPath: file, contents: nil))
+        if !schema.isEmpty {
+            let database = try DatabaseQueue(path: file)
+            try await database.write { try $0.execute(sql: schema) }
+            try database.close()
+        }
+        let before = try await a.status()
+        let report = try await seed(a, from: file)
+        #expect(!report.alreadySeeded && report.rows.isEmpty)
+        try await a.sync()
+        let after = try await a.status()
+        #expect(after.vector == before.vector && after.peers.map(\.id) == before.peers.map(\.id))
+    }
+
     @Test("Seeded on two peers the rows come once, whoever syncs first")
     func once() async throws {
         let a = try await founder("a")

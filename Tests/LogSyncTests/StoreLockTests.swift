@@ -45,6 +45,44 @@ import Testing
         other.release()
     }
 
+    @Test func `a step that waited while the store was given to another process says that that one has it`()
+        async throws
+    {
+        let world = try World()
+        let a = try await world.founder("a", rows: ["one"])
+        let replicator = try a.replicator()
+        _ = try await replicator.sync()
+        let (directory, path) = (await replicator.stateDirectory, replicator.path)
+        let locks = directory.locks + "/"
+        let other = try StoreLock(path: locks + StoreLocks.name(path) + ".step")
+        try await other.acquire(wait: .seconds(120), of: path)
+        let waiting = Task { try await replicator.sync() }
+        // It waits once the next turn is its own.
+        let third = open(locks + StoreLocks.name(path) + ".step", O_RDWR | O_CLOEXEC)
+        defer { close(third) }
+        try await eventually(within: .seconds(120), "it waits") {
+            var turn = flock()
+            turn.l_type = Int16(F_WRLCK)
+            turn.l_len = 1
+            // F_OFD_SETLK
+            if fcntl(third, 37, &turn) != 0 { return true }
+            turn.l_type = Int16(F_UNLCK)
+            #expect(fcntl(third, 37, &turn) == 0)
+            return false
+        }
+        let request = locks + StoreLocks.requestName(path)
+        #expect(FileManager.default.createFile(atPath: request, contents: nil))
+        let lettingGo = Task { try await replicator.letGoWhereAsked() }
+        try await eventually(within: .seconds(120), "it has let go") { await !replicator.isOpen }
+        other.release()
+        let error = await #expect(throws: LogSyncError.self) { try await waiting.value }
+        #expect(error?.message.contains("for itself") == true, "\(String(describing: error))")
+        #expect(unlink(request) == 0)
+        #expect(try await lettingGo.value)
+        _ = try await replicator.sync()
+        await replicator.close()
+    }
+
     @Test func `one that gave up waiting holds up nobody`() async throws {
         let world = try World()
         let path = world.root + "/store.step"
@@ -58,3 +96,5 @@ import Testing
         waiting.release()
     }
 }
+
+extension Replicator { fileprivate var isOpen: Bool { opened != nil } }

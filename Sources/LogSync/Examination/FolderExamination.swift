@@ -322,10 +322,10 @@ struct FolderExamination {
         ]
     }
 
-    /// What a peer holds of the others', as its receipt says.
+    /// What a peer holds of the others', as its receipt says. What the store itself holds is asked of the store.
     private func complaints(_ peer: PeerScan, _ scan: ContainerScan) -> [Finding] {
-        guard let receipt = peer.receipt.value, !retired.contains(peer.id) else { return [] }
-        return receipt.content.held.filter { !isOutdated($0, scan) }.map { held in
+        guard peer.id != own, let receipt = peer.receipt.value, !retired.contains(peer.id) else { return [] }
+        return Set(receipt.content.held).sorted().filter { !isOutdated($0, scan) }.map { held in
             let owner = names[held.peer].name
             let file = held.file.map { " (\($0))" } ?? ""
             return Finding(

@@ -35,6 +35,11 @@ extension Replicator {
         let store = try store()
         guard let locks else { throw CancellationError() }
         try await locks.step.acquire(wait: configuration.wait, of: path)
+        // Another process may have been given the store meanwhile.
+        guard opened === store else {
+            locks.step.release()
+            return try await lockedStep(settles: settles, body)
+        }
         defer { locks.step.release() }
         // Where the state directory was removed, other processes take the locks of the one that was made since.
         if access == .shared, !locks.step.isInPlace {

@@ -205,8 +205,9 @@ extension Replicator {
         let isShared = KernelLocks.shared.isOpenElsewhere(path)
         guard state.noteRest(isShared: isShared) else { return }
         guard let opened, !opened.store.isResting, notifying == nil else { return }
-        guard opened.isCurrent, var files = opened.store.restingFiles(now: PassingTime.nanosecondsSince1970()) else {
-            return state.postponeRest()
+        let now = PassingTime.nanosecondsSince1970()
+        guard opened.isCurrent, var files = opened.store.restingFiles(now: now, standing: state.restingFiles) else {
+            return state.postponeRest(unlessAsBefore: RestingFiles(path))
         }
         if files.hasLog, !isShared {
             // People copy a file that programs have closed, and put another in its place, which a log would spoil.

@@ -31,7 +31,7 @@ struct DaemonState {
     private var rest: Task<Void, Never>?
     /// When that was put off last, and what the store's files were then.
     private var lastUse = ContinuousClock.now
-    private var restingFiles: RestingFiles?
+    private(set) var restingFiles: RestingFiles?
     /// The program that was said to have the store for itself.
     var holder: pid_t?
 

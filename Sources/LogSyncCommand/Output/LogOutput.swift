@@ -51,8 +51,9 @@ struct LogOutput: LogHandler {
     /// A line of the log.
     func text(_ level: Logger.Level, _ message: String, _ metadata: Logger.Metadata = [:]) -> String {
         let time = Timestamp(milliseconds: Int64((Date().timeIntervalSince1970 * 1000).rounded()))
-        let line = Line(
-            time: time, level: level.rawValue, message: message, metadata: metadata.mapValues(\.description))
+        // What has no value says nothing.
+        let metadata = metadata.mapValues(\.description).filter { !$0.value.isEmpty }
+        let line = Line(time: time, level: level.rawValue, message: message, metadata: metadata)
         if format == .json, let text = try? JSONText.line(line) { return Self.priority(level) + text + "\n" }
         let pairs = line.metadata.sorted { $0.key < $1.key }.map { " \($0.key)=\($0.value)" }
         let text = "\(time) \(line.level) \(line.message)" + pairs.joined()

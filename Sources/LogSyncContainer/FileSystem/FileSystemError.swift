@@ -40,6 +40,10 @@ package struct FileSystemError: Error, Hashable, Sendable {
     private func unaddressed(kept: String, isRoot: Bool, unavailableHelp: String) -> LogSyncError {
         let what = "could not \(operation) \(path)"
         switch number {
+        case ENOSPC where Posix.lacksFiles(path):
+            return LogSyncError(
+                .ioError, "\(what): the disk has room, and no inodes left for further files; \(kept)",
+                help: "Delete files there that nobody needs, and run the command again")
         case ENOSPC, EDQUOT:
             return LogSyncError(
                 .ioError, "\(what): disk full (\(reason)); \(kept)",

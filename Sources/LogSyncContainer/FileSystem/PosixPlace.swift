@@ -77,16 +77,36 @@ enum Posix {
     ///   - countsFiles: whether the file system's count of free files is to be believed.
     ///   - wanted: for how many bytes there is to be room.
     static func isFull(_ raw: statvfs, countsFiles: Bool, for wanted: UInt64 = 0) -> Bool {
+        !hasRoom(raw, for: wanted) || countsFiles && !hasFiles(raw)
+    }
+
+    private static func hasRoom(_ raw: statvfs, for wanted: UInt64 = 0) -> Bool {
         // Some blocks are kept for the superuser.
         let isRoot = geteuid() == 0
         // And ext4 keeps a fiftieth, and no more than 4096 of them, for itself.
         let (free, forEveryone) = (UInt64(raw.f_bfree), UInt64(raw.f_bavail))
         let blocks = isRoot ? max(forEveryone, free - min(free, UInt64(raw.f_blocks) / 50, 4096)) : forEveryone
-        let files = isRoot ? raw.f_ffree : raw.f_favail
         let (room, isHuge) = blocks.multipliedReportingOverflow(by: UInt64(raw.f_frsize))
         // A file system that has none at all does not count them.
-        return raw.f_blocks > 0 && !isHuge && room < max(leastRoom, wanted)
-            || countsFiles && raw.f_files > 0 && files == 0
+        return raw.f_blocks == 0 || isHuge || room >= max(leastRoom, wanted)
+    }
+
+    /// A file system that has none at all does not count them.
+    private static func hasFiles(_ raw: statvfs) -> Bool {
+        raw.f_files == 0 || (geteuid() == 0 ? raw.f_ffree : raw.f_favail) > 0
+    }
+
+    /// Whether a file system that is said to be full has room, and takes no further file.
+    ///
+    /// - Parameter path: a file or directory there, or one that is to be made.
+    static func lacksFiles(_ path: String) -> Bool {
+        var raw = statvfs()
+        var place = path[...]
+        while statvfs(String(place), &raw) != 0 {
+            guard errno == ENOENT, let end = place.lastIndex(of: "/"), end > place.startIndex else { return false }
+            place = place[..<end]
+        }
+        return hasRoom(raw) && !hasFiles(raw)
     }
 
     static func check(_ operation: String, _ path: String, _ call: () -> CInt) throws(FileSystemError) {

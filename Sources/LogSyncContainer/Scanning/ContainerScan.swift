@@ -18,6 +18,16 @@ package struct ContainerScan: Sendable {
     package func isUnchanged(since last: ContainerScan) -> Bool {
         changed.isEmpty && strange == last.strange && failures.map(\.message) == last.failures.map(\.message)
     }
+
+    /// Whether another scan has found all the log files, snapshots and schemas that this one has found.
+    package func isContained(in other: ContainerScan) -> Bool {
+        peers.allSatisfy { id, peer in
+            guard let now = other.peers[id] else { return false }
+            return Set(now.logs.map(\.name)).isSuperset(of: peer.logs.map(\.name))
+                && Set(now.snapshots.map(\.name)).isSuperset(of: peer.snapshots.map(\.name))
+                && Set(now.schemas.map(\.name)).isSuperset(of: peer.schemas.map(\.name))
+        }
+    }
 }
 
 /// What one scan found in one peer's folder.

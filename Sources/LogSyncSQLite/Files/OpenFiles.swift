@@ -98,6 +98,26 @@ extension Connection {
         get throws { try scalar("PRAGMA journal_mode") == .text("wal") }
     }
 
+    /// Has the transaction that is about to be committed raise the database's change counter, which is on its first page.
+    ///
+    /// A program that has read, and then takes the log away by `PRAGMA journal_mode`, tells by that counter alone whether the
+    /// pages that it has in memory are still the database's: where it stands still, the program writes them over what others
+    /// have committed. With a log SQLite raises it only where the transaction has changed the first page, and there is no call
+    /// for that; giving the program's own number the value that it has changes that page and nothing else.
+    ///
+    /// SQLite counts from what it has last read of that page, and a connection does not read again what it has committed
+    /// itself, so that its next commit would have the same number. Undoing a change of the page has it look there.
+    ///
+    /// Source: <https://www.sqlite.org/fileformat2.html#file_change_counter>; `pager_write_changecounter` and
+    /// `pager_playback_one_page` in <https://www.sqlite.org/src/file?name=src/pager.c>.
+    package func countChange() throws {
+        let change = "PRAGMA user_version = \(try integer("PRAGMA user_version") ?? 0)"
+        let name = "logsync_count"
+        for statement in ["SAVEPOINT \(name)", change, "ROLLBACK TO \(name)", "RELEASE \(name)", change] {
+            try run(statement)
+        }
+    }
+
     /// Copies the log into the database and empties it, where nobody reads or writes it. It waits for nobody as long as the
     /// connection has no busy handler that does.
     ///

@@ -10,8 +10,8 @@ package struct RestingFiles: Equatable, Sendable {
         let device: UInt64
         let inode: UInt64
         let size: Int64
-        /// In Unix nanoseconds.
-        let modified: Int64
+        /// In Unix nanoseconds, of which there may be more than 64 bits hold: anybody can give a file any time.
+        let modified: Int128
 
         init?(_ path: String) {
             var status = stat()
@@ -20,7 +20,7 @@ package struct RestingFiles: Equatable, Sendable {
             device = UInt64(status.st_dev)
             inode = UInt64(status.st_ino)
             size = Int64(status.st_size)
-            modified = Int64(status.st_mtim.tv_sec) * 1_000_000_000 + Int64(status.st_mtim.tv_nsec)
+            modified = Int128(status.st_mtim.tv_sec) * 1_000_000_000 + Int128(status.st_mtim.tv_nsec)
         }
     }
 
@@ -32,7 +32,7 @@ package struct RestingFiles: Equatable, Sendable {
     }
 
     /// When one of them was last written, in Unix nanoseconds.
-    package var lastWrite: Int64 { states.values.map(\.modified).max() ?? 0 }
+    package var lastWrite: Int128 { states.values.map(\.modified).max() ?? 0 }
 
     /// Whether there is a log with something in it.
     package var hasLog: Bool { (states["-wal"]?.size ?? 0) > 0 }

@@ -50,6 +50,7 @@ extension StoreConnection {
                 guard attempt < attempts else { throw LogSyncError.locked(path, by: configuration.lockHolder(path)) }
             }
         }
+        box.changesBefore = connection.totalChanges
         return .now
     }
 
@@ -67,6 +68,7 @@ extension StoreConnection {
     /// - Parameter isDurable: false where a power cut may undo it, because it would be done again.
     /// - Throws: `ioError` where the disk does not take it, also after the commit: then ``synchronize()`` tries again.
     func commit(_ connection: Connection, isDurable: Bool = true) throws {
+        if connection.totalChanges != box.changesBefore { try connection.countChange() }
         try connection.execute("COMMIT")
         guard box.isLogged else { return }
         box.isUnsynchronized = true

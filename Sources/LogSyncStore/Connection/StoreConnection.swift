@@ -28,6 +28,8 @@ final class StoreConnection: Sendable {
         var turns = LockTurns()
         /// Whether commits go into a log, which is synchronized after them.
         var isLogged = false
+        /// How many rows this connection had ever changed when the transaction under way began.
+        var changesBefore: Int64 = 0
         /// Whether something was committed and not synchronized.
         var isUnsynchronized = false
         /// How often it was opened.

@@ -128,13 +128,18 @@ package final class Store: Sendable {
     package var isUntouchedAtRest: Bool { database.isUntouchedAtRest }
 
     /// What the files are now; nil where they were written so lately that a further write may not be told from it.
-    package func restingFiles(now: Int64) -> RestingFiles? {
+    ///
+    /// - Parameters:
+    ///   - now: Unix nanoseconds.
+    ///   - standing: what they were at least a tenth of a second ago, where that is known. Files that have stood as they were
+    ///     are at rest whatever their times say, which may be ahead of the clock.
+    package func restingFiles(now: Int64, standing: RestingFiles? = nil) -> RestingFiles? {
         let files = RestingFiles(path)
-        return now - files.lastWrite > Self.tick ? files : nil
+        return files == standing || Int128(now) - files.lastWrite > Self.tick ? files : nil
     }
 
     /// Several times that of any kernel's clock, in nanoseconds.
-    private static let tick: Int64 = 50_000_000
+    private static let tick: Int128 = 50_000_000
 
     // MARK: Who this is
 

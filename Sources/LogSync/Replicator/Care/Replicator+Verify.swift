@@ -101,6 +101,7 @@ extension Founder {
         defer { if let compared { closeQuietly(compared.store) } }
         var examination = FolderExamination(folder: folder, configuration: configuration)
         if let compared {
+            examination.own = compared.peer
             examination.names = try compared.names()
             examination.retired = try compared.store.retiredPeers()
             examination.branches = Set(try compared.store.branches())
@@ -144,13 +145,16 @@ extension Founder {
         in scratch: ScratchFolder, _ progress: @Sendable (SyncProgress) -> Void
     ) async throws -> (Replay, [Finding]) {
         let path = scratch.path + "/replay.db"
-        let made = try Store.createForReplay(
+        var scan = scan
+        let (schema, settings) = try folder.readAll(&scan) { scan in
             // A store shows what its own schema makes of the history, whatever other peers have by now.
-            path, schema: try compared?.store.schemaText().text ?? schema(in: folder, scan),
-            plan: try plan(InitializeOptions(), name: "replay", contentSettings(scan, folder)),
+            (try compared?.store.schemaText().text ?? self.schema(in: folder, scan), try contentSettings(scan, folder))
+        }
+        let made = try Store.createForReplay(
+            path, schema: schema, plan: try plan(InitializeOptions(), name: "replay", settings),
             configuration: configuration.storeConfiguration)
         var known: Set<SchemaFingerprint> = []
-        try made.learnKeys(scan, in: folder, known: &known, configuration.logger)
+        try folder.readAll(&scan) { try made.learnKeys($0, in: folder, known: &known, configuration.logger) }
         closeQuietly(made)
         // What the store has by now is in the folder or in its outbox; what of it has come there since the scan, the replay
         // finds when it lists the folder anew.

@@ -46,13 +46,12 @@ actor Founder {
         }
     }
 
-    /// What the content has settled; nil where it is to be founded.
-    func contentSettings(_ scan: ContainerScan?, _ folder: ContentFolder) throws -> ContentSettings? {
-        var settings = try scan.map { try ContentSettings($0, ContentLibrary(folder)) }
-        if let scan { try settings?.checkRenames(scan, folder) }
-        let published = (scan?.peers ?? [:]).values.map(\.overview.published)
-        if published.contains(where: { $0 > 0 }), settings?.rows.isEmpty != false {
-            if let doubted = settings?.doubts.doubted.first {
+    /// What the content has settled.
+    func contentSettings(_ scan: ContainerScan, _ folder: ContentFolder) throws -> ContentSettings {
+        var settings = try ContentSettings(scan, ContentLibrary(folder))
+        try settings.checkRenames(scan, folder)
+        if scan.peers.values.contains(where: { $0.overview.published > 0 }), settings.rows.isEmpty {
+            if let doubted = settings.doubts.doubted.first {
                 throw LogSyncError(
                     .containerUnavailable,
                     "what the content has settled is in no snapshot and no log file of \(folder.path): the snapshot \(doubted) "

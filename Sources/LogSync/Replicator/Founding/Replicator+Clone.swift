@@ -67,11 +67,11 @@ extension Founder {
         if let made = try made(at: target, asked: peerName, stateDirectory) { return made }
         try refuseExisting(target)
 
-        let scan = try ContainerScanner(content: folder).scan(full: true)
+        var scan = try ContainerScanner(content: folder).scan(full: true)
         let name = try self.peerName(peerName, scan)
-        let settings = try contentSettings(scan, folder)
+        let settings = try folder.readAll(&scan) { try contentSettings($0, folder) }
         let plan = try plan(InitializeOptions(), name: name, settings)
-        let recipe = settings?.value(Store.recipeSetting, "content")
+        let recipe = settings.value(Store.recipeSetting, "content")
         // The folder says which application it is, and only this machine what that defines.
         let functions = functions.union(recipes.first { $0.name == recipe }?.functions ?? [])
         let temporary = Self.temporary(target)
@@ -96,7 +96,7 @@ extension Founder {
                 }
                 let filled = try await fill(temporary, target, scan, snapshot, stateDirectory, progress)
                 try Self.putInPlace(temporary, target)
-                return try report(of: target, imported: filled, settings?.doubtfulRenames ?? [])
+                return try report(of: target, imported: filled, settings.doubtfulRenames)
             } catch let error as CancellationError {
                 // The next clone goes on from here.
                 throw error
@@ -160,8 +160,8 @@ extension Founder {
     }
 
     /// What the folder says against a snapshot. One that cannot be read shows so when a store is filled from it.
-    private func doubt(about snapshot: FoundSnapshot, _ settings: ContentSettings?) -> String? {
-        (try? settings?.doubts.doubt(about: snapshot)) ?? nil
+    private func doubt(about snapshot: FoundSnapshot, _ settings: ContentSettings) -> String? {
+        (try? settings.doubts.doubt(about: snapshot)) ?? nil
     }
 
     /// A snapshot turned out not to be what it seemed.

@@ -71,11 +71,15 @@ extension Founder {
         if !options.dryRun { try await clearUnfinished(place) }
         report.joined = try folder.exists()
         if report.joined { try checkPublishing(into: folder) }
-        let scan = report.joined ? try ContainerScanner(content: folder).scan(full: true) : nil
+        var scan = report.joined ? try ContainerScanner(content: folder).scan(full: true) : nil
         let stateDirectory = StateDirectory(configuration.stateDirectory)
         let former = try stateDirectory.peers(at: place.path).filter { scan?.peers[$0] != nil }
         let name = try peerName(options.peerName, scan, former: former)
-        let settings = try contentSettings(scan, folder)
+        var settings: ContentSettings?
+        if var listing = scan {
+            settings = try folder.readAll(&listing) { try contentSettings($0, folder) }
+            scan = listing
+        }
         let plan = try plan(options, name: name, settings, place, &report)
         let found = try Store.examine(place.path, plan: plan, configuration: configuration.storeConfiguration)
         report.tables = undecided(found.tables, plan)
@@ -184,7 +188,9 @@ extension Founder {
         do {
             let scratch = try ScratchFolder("join", kept: "nothing was changed")
             defer { scratch.remove() }
-            let contentPlan = try self.plan(InitializeOptions(), name: "replay", contentSettings(scan, folder))
+            var scan = scan
+            let settings = try folder.readAll(&scan) { try contentSettings($0, folder) }
+            let contentPlan = try self.plan(InitializeOptions(), name: "replay", settings)
             let (counts, parked, rivals) = try await JoinPreview(scan, in: folder, scratch: scratch, founder: self)
                 .counts(of: place.path, plan: plan, contentPlan: contentPlan)
             for index in report.tables.indices { report.tables[index].join = counts[report.tables[index].table] }

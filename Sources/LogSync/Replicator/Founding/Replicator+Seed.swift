@@ -12,7 +12,8 @@ extension Replicator {
     /// same file seeded on two peers is the same transaction, so its rows come once, and it never beats an edit. It is
     /// published with the next ``sync()``.
     ///
-    /// - Parameter file: a plain SQLite database whose tables are named as in the store; it is only read.
+    /// - Parameter file: a plain SQLite database whose tables are named as in the store; it is only read. Where it has no rows
+    ///   for the store, nothing is done.
     /// - Throws: `noStore` where there is no such file; `invalidStore` where it is no database; `configuration` where it
     ///   is a store; `unsupportedTable` where a table's rows cannot be told apart; `ioError`; `locked`.
     public func seed(from file: String) async throws -> SeedReport {
@@ -30,12 +31,17 @@ extension ReplicatedStore {
         var peer = try rows.peer()
         if try store.vector()[peer] == 0, let former = try formerSeed(file, in: scratch) { peer = former }
         let name = PeerName(id: peer, name: PeerDescription.seed(peer).name)
-        let imported = try store.seed(rows, as: peer, name: name.name)
-        let counts = imported?.tables.mapValues(\.counts.inserted) ?? [:]
-        if imported != nil { logger.info("\(place.path) was seeded from \(file) as \(peer)") }
-        return SeedReport(
-            store: place.path, from: StorePlace.absolute(file), peer: name, alreadySeeded: imported == nil, rows: counts
-        )
+        var report = SeedReport(
+            store: place.path, from: StorePlace.absolute(file), peer: name, alreadySeeded: false, rows: [:])
+        // A pseudo-peer without rows would be listed for ever.
+        guard try !rows.isEmpty else { return report }
+        if let imported = try store.seed(rows, as: peer, name: name.name) {
+            report.rows = imported.tables.mapValues(\.counts.inserted)
+            logger.info("\(place.path) was seeded from \(file) as \(peer)")
+        } else {
+            report.alreadySeeded = true
+        }
+        return report
     }
 
     /// The pseudo-peer of the same rows as versions made it that identified rows by local integers, where it is here.

@@ -38,11 +38,14 @@ struct Seed: AsyncParsableCommand {
     private func lines(_ report: SeedReport) -> [String] {
         let rows = report.rows.filter { $0.value > 0 }.sorted { $0.key < $1.key }
         let what = rows.map { "\($0.value.counted("row")) of \($0.key)" }.joined(separator: ", ")
-        return [
-            Terminal.printable(
-                report.alreadySeeded
-                    ? "The rows of \(report.from) are here already, as \(report.peer.name)."
-                    : "Seeded \(what.isEmpty ? "nothing" : what) from \(report.from), as \(report.peer.name).")
-        ]
+        let line =
+            if report.alreadySeeded {
+                "The rows of \(report.from) are here already, as \(report.peer.name)."
+            } else if what.isEmpty {
+                "Seeded nothing from \(report.from): it has no rows for this store."
+            } else {
+                "Seeded \(what) from \(report.from), as \(report.peer.name)."
+            }
+        return [Terminal.printable(line)]
     }
 }

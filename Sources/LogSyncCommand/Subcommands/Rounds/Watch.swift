@@ -2,6 +2,7 @@ import ArgumentParser
 import Foundation
 import InotifyEvents
 import LogSync
+import Logging
 
 /// The daemon.
 struct Watch: AsyncParsableCommand {
@@ -68,12 +69,23 @@ struct Watch: AsyncParsableCommand {
         var configuration = session.configuration()
         configuration.pollInterval = (poll ?? settings.poll)?.duration
         if let debounce = debounce ?? settings.debounce { configuration.debounce = debounce.duration }
-        // In the order given, each once, also where another name of it is a link.
+        // In the order given, each once, also where another name of it is a link, or in a folder that is mounted twice.
         var paths: [String] = []
-        var places: Set<String> = []
-        for store in (stores.isEmpty ? settings.stores : stores).map(Self.absolute)
-        where places.insert(Self.place(store)).inserted {
-            paths.append(store)
+        var known: [(path: String, place: StoreFile)] = []
+        for path in (stores.isEmpty ? settings.stores : stores).map(Self.absolute) {
+            let place = StoreFile(path)
+            guard let first = known.first(where: { $0.place.isSame(as: place) }) else {
+                paths.append(path)
+                known.append((path, place))
+                continue
+            }
+            if place.isHardLink(of: first.place) {
+                session.logger.warning(
+                    """
+                    \(path) is a hard link to \(first.path), which alone is watched: SQLite keeps a -wal for each name, so \
+                    that programs which use both names damage the database. Remove one of the names
+                    """)
+            }
         }
         guard !paths.isEmpty else {
             throw LogSyncError(
@@ -87,12 +99,5 @@ struct Watch: AsyncParsableCommand {
 
     private static func absolute(_ path: String) -> String {
         URL(fileURLWithPath: HomeDirectory.expand(path)).standardizedFileURL.path
-    }
-
-    /// Where a path leads; a path to nothing leads to itself.
-    private static func place(_ path: String) -> String {
-        guard let resolved = realpath(path, nil) else { return path }
-        defer { free(resolved) }
-        return String(cString: resolved)
     }
 }

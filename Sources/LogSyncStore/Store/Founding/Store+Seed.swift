@@ -41,17 +41,33 @@ package final class PackagedRows {
 
     /// The rows, as many to a group whatever frames they had stood in.
     func forEachGroup(_ body: (RowGroup) throws -> Void) throws {
-        guard let kept = try store.outbox(of: dot.peer, 1...1).first else { return }
-        var part: Int64 = 0
-        let segment = try SegmentReader(peer: dot.peer, previous: kept.chainBefore) { [store, dot] in
-            defer { part += 1 }
-            return try store.outboxBlock(of: dot, part: part)
-        }
+        guard let segment = try segment() else { return }
         var batch = RowBatch()
         while let groups = try segment.nextFrame() {
             for group in groups where group.table != SettingTable.name { try batch.append(group, body) }
         }
         try batch.flush(body)
+    }
+
+    /// Whether there is nothing to seed.
+    package var isEmpty: Bool {
+        get throws {
+            let segment = try segment()
+            while let groups = try segment?.nextFrame() {
+                if groups.contains(where: { $0.table != SettingTable.name && $0.rowCount > 0 }) { return false }
+            }
+            return true
+        }
+    }
+
+    /// What was recorded; nil where nothing was.
+    private func segment() throws -> SegmentReader? {
+        guard let kept = try store.outbox(of: dot.peer, 1...1).first else { return nil }
+        var part: Int64 = 0
+        return try SegmentReader(peer: dot.peer, previous: kept.chainBefore) { [store, dot] in
+            defer { part += 1 }
+            return try store.outboxBlock(of: dot, part: part)
+        }
     }
 
     /// The transaction's header, given whose it is.
