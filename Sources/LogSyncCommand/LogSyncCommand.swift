@@ -33,6 +33,8 @@ struct LogSyncCommand: AsyncParsableCommand {
         Allocation.givesLargeValuesBack()
         Allocation.leavesOutStatistics()
         Descriptors.raiseLimit()
+        // Before anything is awaited: that begins threads, of which each opens files.
+        do { try Descriptors.checkLimit() } catch { Foundation.exit(end(error, Arguments.given).rawValue) }
         // Who reads what is printed may end before: that is an error of printing, which an exit status tells.
         signal(SIGPIPE, SIG_IGN)
         let code = await run(Arguments.given)
@@ -44,9 +46,7 @@ struct LogSyncCommand: AsyncParsableCommand {
     private static let errorPatience = 0.5
 
     private static func run(_ arguments: [String]) async -> ExitCode {
-        let isJSON = arguments.prefix { $0 != "--" }.contains("--json")
         do {
-            try Descriptors.checkLimit()
             guard Arguments.areText else {
                 throw LogSyncError(
                     .usage, "an argument is no UTF-8; nothing was done",
@@ -59,16 +59,21 @@ struct LogSyncCommand: AsyncParsableCommand {
                 try command.run()
             }
             return .success
-        } catch let code as ExitCode {
-            return code
-        } catch let error as LogSyncError {
+        } catch {
+            return end(error, arguments)
+        }
+    }
+
+    /// Says what has ended a command, if it was an error.
+    private static func end(_ error: any Error, _ arguments: [String]) -> ExitCode {
+        let isJSON = arguments.prefix { $0 != "--" }.contains("--json")
+        if let code = error as? ExitCode { return code }
+        if let error = error as? LogSyncError {
             Complaint.print(error, isJSON: isJSON)
             return ExitCode(ExitStatus(error.code).rawValue)
-        } catch  where exitCode(for: error).isSuccess {
-            return show(fullMessage(for: error))
-        } catch {
-            return complain(clearer(error, arguments), arguments, isJSON: isJSON)
         }
+        if exitCode(for: error).isSuccess { return show(fullMessage(for: error)) }
+        return complain(clearer(error, arguments), arguments, isJSON: isJSON)
     }
 
     /// Help and the version, which were asked for.
