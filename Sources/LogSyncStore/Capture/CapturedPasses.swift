@@ -38,5 +38,7 @@ struct CapturedPasses: Sendable, Equatable {
         numbers = rows.map { $0[0].asInteger...$0[1].asInteger }
     }
 
+    var isEmpty: Bool { numbers.isEmpty }
+
     func contains(_ number: Int64) -> Bool { numbers.contains { $0.contains(number) } }
 }

@@ -1,7 +1,8 @@
 import LogSyncModel
 import LogSyncSQLite
 
-/// Where a migration's own writes end among what was captured of a table in which columns have just appeared.
+/// Where a migration's own writes end among what was captured of a table in which columns have just appeared, or that was
+/// made anew.
 ///
 /// A trigger says that a row was written, not by whom. A migration that fills a column goes over the rows: by a statement,
 /// all of whose rows have its time, or one row after the other in the order of keys; where there is one row, its first write
@@ -83,7 +84,9 @@ struct MigrationPass {
         if let last = ascending.last, !Self.precedes(last, key) { endOrder() }
         if ascending.last == nil { firstNumber = number }
         let former = latest[key]
-        if !(former.map { passes.contains($0.number) } ?? false) { writesBefore[key] = .some(former?.milliseconds) }
+        if !passes.isEmpty, !(former.map { passes.contains($0.number) } ?? false) {
+            writesBefore[key] = .some(former?.milliseconds)
+        }
         latest[key] = (number, milliseconds)
         rows.insert(key)
         self.milliseconds = milliseconds
