@@ -158,8 +158,9 @@ extension SchemaReconciliation {
             let shown = !cell.isEmpty ? store.shown(cell, table.name, name) : others.contains(id) ? missing : nil
             let isDefault = value == missing
             let isAsHeld =
-                try held.map { $0 == digest } ?? (isDefault || value == shown)
-                || writes?.areOlder(than: cell, of: id, in: identity, rowid: found.rowid) ?? false
+                try writes?.sum(of: id, in: identity).map { $0 == value }
+                ?? (held.map { $0 == digest } ?? (isDefault || value == shown)
+                    || writes?.areOlder(than: cell, of: id, in: identity, rowid: found.rowid) ?? false)
             record.state.extend(to: id + 1)
             record.state.setCell(id, cell)
             record.digests += Array(repeating: 0, count: id + 1 - record.digests.count)

@@ -339,11 +339,14 @@ extension SchemaReconciliation {
     }
 
     /// Whether a rebuilt table has something else in a column than so few records say of another that programs may have
-    /// written all of them since.
+    /// written all of them since; or than those of a counter, which programs add to in all rows.
     func saysTooLittle(
         _ found: Agreement, of column: KnownColumn, and name: String, in table: TrackedTable, _ schema: TableSchema
     ) throws -> Bool {
-        guard found.same == 0, found.records < Self.few, let new = schema.column(name) else { return false }
+        let isCounter = logName(of: column, in: table).map { store.policies.isCounter(table.name, $0) } ?? false
+        guard isCounter ? !found.isMost : found.same == 0 && found.records < Self.few,
+            let new = schema.column(name)
+        else { return false }
         return try !isKey(column, of: table) && !Capture.isInstalled(table, on: connection) && holdsValues(new, schema)
     }
 }

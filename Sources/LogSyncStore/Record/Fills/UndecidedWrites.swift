@@ -5,11 +5,13 @@ import LogSyncState
 /// When programs have written the rows of a table with columns of which it has been decided now what they are.
 ///
 /// Nothing of such columns is recorded as long as they are undecided. When rows were written, in whatever column, is noted
-/// meanwhile, so that what is in them does not count as written when it is decided.
+/// meanwhile, so that what is in them does not count as written when it is decided. Of a counter it is noted what it showed:
+/// what is more or less by then was added here, whatever other peers have added.
 struct UndecidedWrites: Sendable, Equatable {
     /// Beside what rows hold (``HeldValues``), by names in logs, none of which begins so.
     private static let times = "\u{1D}"
     private static let anyRow = RowIdentity(unchecked: [])
+    private static let sums = "\u{1C}"
 
     /// By id.
     private let columns: Set<Int>
@@ -17,6 +19,8 @@ struct UndecidedWrites: Sendable, Equatable {
     private let rows: [RowIdentity: Int64]
     /// When it came to be undecided.
     private let first: Int64
+    /// What counters showed then, by the columns' ids.
+    private var sums: [Int: [RowIdentity: Value]] = [:]
 
     /// - Parameter columns: by id.
     /// - Returns: nil where nothing is known of any row.
@@ -38,7 +42,19 @@ struct UndecidedWrites: Sendable, Equatable {
         captured = try CapturedTimes(
             in: table.pending, after: table.recorded, table.capturesKey ? table.key.map(\.collation) : [],
             on: connection)
+        for id in columns {
+            let noted = try connection.rows(
+                "SELECT identity, digest FROM logsync_undecided WHERE table_id = ? AND column = ?", .integer(table.id),
+                .text(Self.sums + table.columnNames[id].folded))
+            for row in noted {
+                guard case .blob(let bytes) = row[0] else { continue }
+                sums[id, default: [:]][RowIdentity(unchecked: bytes)] = row[1]
+            }
+        }
     }
+
+    /// What a counter showed when its column was left alone; nil where it is none, or had nothing then.
+    func sum(of column: Int, in identity: RowIdentity) -> Value? { sums[column]?[identity] }
 
     /// When a cell was written last, in milliseconds since 1970; nil in other columns.
     ///
@@ -56,6 +72,17 @@ struct UndecidedWrites: Sendable, Equatable {
     }
 
     // MARK: Noting them
+
+    /// Notes what a counter shows, as its column is left alone.
+    ///
+    /// - Parameter column: the name in logs.
+    static func note(
+        sum: Value, of column: String, in identity: RowIdentity, _ table: TrackedTable, on connection: Connection
+    ) throws {
+        try connection.run(
+            "INSERT OR REPLACE INTO logsync_undecided(table_id, column, identity, digest) VALUES(?, ?, ?, ?)",
+            .integer(table.id), .text(sums + column.folded), .blob(identity.bytes), sum)
+    }
 
     /// Notes when programs have written rows last, as they are recorded.
     static func note(_ rows: [RowKey: TouchedRow], of table: TrackedTable, on connection: Connection) throws {

@@ -24,7 +24,8 @@ extension RowRecorder {
             guard cell.versions.allSatisfy({ $0.value != nil }),
                 let base = cell.versions.map(\.stamp).max(by: store.precedes),
                 let shown = store.shown(cell, table.name, table.columns[position].name),
-                let amount = Counter.difference(from: shown, to: row[position])
+                let written = written(row, to: position, showing: shown),
+                let amount = Counter.difference(from: shown, to: written)
             else { return false }
             let own = cell.additions.first {
                 $0.basePeer == base.peer && $0.baseSequence == base.sequence && $0.peer == store.own
@@ -32,7 +33,7 @@ extension RowRecorder {
             // One that does not come to what was written is recorded as a value.
             guard let cumulative = own.map({ Counter.add($0.cumulative, amount) }) ?? amount,
                 let sum = sum(cell, base, cumulative, at: position),
-                Counter.tells(amount, from: shown, to: row[position], sum: sum)
+                Counter.tells(amount, from: shown, to: written, sum: sum)
             else { return false }
             if !Counter.isZero(amount) {
                 counted.append(CountedCell(position: position, base: base, former: own, cumulative: cumulative))
@@ -40,6 +41,13 @@ extension RowRecorder {
             return true
         }
         return counted
+    }
+
+    /// What a counter would hold if what other peers have added while its column was left alone had been shown.
+    private func written(_ row: Row, to position: Int, showing shown: Value) -> Value? {
+        let undecided = recorder.findings.undecidedWrites[table.id]
+        guard let held = undecided?.sum(of: table.columns[position].id, in: row.identity) else { return row[position] }
+        return Counter.difference(from: held, to: shown).flatMap { Counter.add(row[position], $0) }
     }
 
     /// What a counter shows when this peer has added so much to a base.

@@ -49,6 +49,12 @@ struct HeldColumns {
                         try heldValues.note(record.digests[id], of: name, in: identity)
                     }
                 }
+                if let row = found?.row, store.policies.isCounter(former.name, name),
+                    let sum = store.shown(cell, former.name, name), sum != .null,
+                    let identity = try record.named ?? shownRows.spelledIdentity(row, in: table)
+                {
+                    try UndecidedWrites.note(sum: sum, of: name, in: identity, table, on: store.connection)
+                }
                 for index in cell.versions.indices where cell.versions[index].value == nil {
                     cell.versions[index].value = value
                 }

@@ -66,6 +66,9 @@ extension SchemaReconciliation {
                     && ColumnPlaces.isLeft(by: column, to: offset, known, present)
                     && !known.contains { try hasGone($0, among: present, to: new, in: table, schema) }
                 guard moved.same > 0 && stayed.same * 2 < moved.same || isLeft else { continue }
+                // The like may be there by chance, where one that went was at its place.
+                let isCertain = moved.isMost && moved.distinct >= Self.few
+                if try !isCertain && isPerhapsAnother((offset, new), of: known, present, in: table, schema) { continue }
                 added.remove(at: index)
                 if told != nil || !isRebuilt {
                     try rename(column, to: new, in: table)
@@ -79,6 +82,18 @@ extension SchemaReconciliation {
             }
         }
         return undecided
+    }
+
+    /// Whether a new column may be one at its place whose name is gone, and of which values say too little.
+    private func isPerhapsAnother(
+        _ new: (offset: Int, element: TableSchema.Column), of known: [KnownColumn], _ present: Present,
+        in table: TrackedTable, _ schema: TableSchema
+    ) throws -> Bool {
+        try known.contains { column in
+            try column.ordinal == new.offset && column.type == new.element.declaredType
+                && !present.contains { $0.element.name.folded == column.name.folded }
+                && undecidable(column, new, in: table, schema) != nil
+        }
     }
 
     /// Whether a new column certainly holds what one held whose name is gone.
