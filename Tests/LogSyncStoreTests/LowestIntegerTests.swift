@@ -51,4 +51,22 @@ struct LowestIntegerTests {
             #expect(try peer.store.audit().problems == [])
         }
     }
+
+    @Test(
+        "is none that rows are at while they go below zero",
+        arguments: ["-id", "-id * 10", "1 - id", "-id WHERE id > 2", "id - 7"])
+    func belowZero(integer: String) throws {
+        let folder = try TestFolder()
+        let rows = (1...6).map { "(\($0), 'x\($0)')" }.joined(separator: ", ")
+        let a = try TestPeer(
+            folder, "a", sql: "CREATE TABLE t(id INTEGER PRIMARY KEY, x TEXT); INSERT INTO t VALUES \(rows)")
+        let b = try TestPeer(folder, "b", cloning: a)
+        try a.write("UPDATE t SET x = x || ' by a' WHERE id = 4; UPDATE t SET id = \(integer)")
+        try b.write("UPDATE t SET x = x || ' by b' WHERE id = 5")
+        try converge(a, b)
+        for peer in [a, b] {
+            #expect(try peer.strings("SELECT x FROM t ORDER BY x") == ["x1", "x2", "x3", "x4 by a", "x5 by b", "x6"])
+            #expect(try peer.store.audit().problems == [])
+        }
+    }
 }

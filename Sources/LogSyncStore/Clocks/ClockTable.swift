@@ -231,7 +231,7 @@ struct ClockTable {
     func move(_ moves: [(from: Int64, to: Int64, uniques: [Int32])]) throws -> Bool {
         guard !moves.isEmpty else { return false }
         var isInTheWay = false
-        var free = try FreeNumbers(besides: [.init(table: table.clock)], on: connection)
+        var free = try FreeNumbers(besides: [.init(table: table.clock)], and: moves.map(\.to), on: connection)
         var parked: [(from: Int64, to: Int64, uniques: [Int32])] = []
         for move in moves {
             let aside = try free.next()

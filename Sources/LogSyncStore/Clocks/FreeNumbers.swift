@@ -15,18 +15,23 @@ struct FreeNumbers {
     private static let half = Int64.min / 2
 
     private let places: [Place]
+    private let numbers: Set<Int64>
     private let connection: Connection
     private var last: Int64
 
-    /// - Parameter places: where numbers are taken that may not be given.
-    init(besides places: [Place], on connection: Connection) throws {
+    /// - Parameters:
+    ///   - places: where numbers are taken that may not be given.
+    ///   - numbers: others that may not be given either, as those to which records are about to go.
+    init(besides places: [Place], and numbers: some Sequence<Int64> = [], on connection: Connection) throws {
         self.places = places
+        self.numbers = Set(numbers.lazy.filter { $0 <= Self.half })
         self.connection = connection
-        let least = try places.compactMap {
+        let taken = try places.compactMap {
             try connection.integer(
                 "SELECT min(\($0.column)) FROM \($0.table) WHERE \($0.column) > ?", .integer(Self.half))
         }
-        last = min(least.min() ?? 0, 0)
+        let given = numbers.lazy.filter { $0 > Self.half }.min()
+        last = min(taken.min() ?? 0, given ?? 0, 0)
     }
 
     mutating func next() throws -> Int64 {
@@ -38,9 +43,10 @@ struct FreeNumbers {
     }
 
     private func isTaken(_ number: Int64) throws -> Bool {
-        try places.contains {
-            try connection.integer(
-                "SELECT 1 FROM \($0.table) WHERE \($0.column) = ? LIMIT 1", .integer(number)) != nil
-        }
+        try numbers.contains(number)
+            || places.contains {
+                try connection.integer(
+                    "SELECT 1 FROM \($0.table) WHERE \($0.column) = ? LIMIT 1", .integer(number)) != nil
+            }
     }
 }

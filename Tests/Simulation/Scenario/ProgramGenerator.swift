@@ -118,8 +118,8 @@ struct ProgramGenerator {
 
     private mutating func keyChange(_ table: TableModel) -> String {
         if table.hasLocalInteger, table.key.isEmpty || random.chance(40) {
-            return
-                "\(updateVerb(table)) \(table.name) SET id = \(random.chance(50) ? "id + 1" : "\(random.number(6))") WHERE \(selection(table))"
+            let integer = random.pick(["id + 1", "-id", "-2 * id", "\(random.number(6))", "\(random.number(6))"])
+            return "\(updateVerb(table)) \(table.name) SET id = \(integer) WHERE \(selection(table))"
         }
         guard let column = table[random.pick(table.key)] else { return "SELECT 1" }
         return "\(updateVerb(table)) \(table.name) SET \(column.name) = \(value(column)) WHERE \(selection(table))"
