@@ -122,4 +122,35 @@ struct LockedWorkTests {
         #expect(try peer.strings(blocks) == ["0"])
         #expect(meter.mostDeleted == 16)
     }
+
+    @Test(
+        "What is written to a row is imported without a look at all the rows that name it by its key",
+        arguments: ["sum", "max", "last-writer"], [false, true])
+    func children(policy: String, bothWrite: Bool) throws {
+        func measured(_ name: String, rows: Int) throws -> Meter {
+            let a = try TestPeer(
+                folder, "\(name) a",
+                sql: """
+                    CREATE TABLE parent(k TEXT PRIMARY KEY NOT NULL, n INT); INSERT INTO parent VALUES('p', 0);
+                    CREATE TABLE child(id INTEGER PRIMARY KEY, parent TEXT REFERENCES parent);
+                    WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < \(rows))
+                    INSERT INTO child(parent) SELECT 'p' FROM n;
+                    """
+            ) { $0.policies = policy == "last-writer" ? [] : [("parent.n", policy)] }
+            let b = try TestPeer(folder, "\(name) b", cloning: a)
+            if bothWrite { try b.write("UPDATE parent SET n = n + 10") }
+            try b.record()
+            try b.awaitAnotherMillisecond()
+            try a.write("UPDATE parent SET n = n + 100")
+            try a.record()
+            let meter = try Meter(b.store)
+            try meter.run { _ = try b.pull(from: a) }
+            #expect(try b.strings("SELECT n FROM parent") == [bothWrite && policy == "sum" ? "110" : "100"])
+            try converge(a, b)
+            return meter
+        }
+        let few = try measured("few", rows: 20)
+        let many = try measured("many", rows: 400)
+        #expect(Double(many.locked) < 1.2 * Double(few.locked), "\(few.locked) grew to \(many.locked)")
+    }
 }
