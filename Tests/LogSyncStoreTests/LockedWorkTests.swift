@@ -153,4 +153,73 @@ struct LockedWorkTests {
         let many = try measured("many", rows: 400)
         #expect(Double(many.locked) < 1.2 * Double(few.locked), "\(few.locked) grew to \(many.locked)")
     }
+
+    @Test(
+        "A migration that gives all rows other integers does as much for each row, however many there are and refer to them",
+        arguments: ["", "CREATE INDEX child_parent ON child(parent);"])
+    func renumbered(index: String) throws {
+        func measured(_ name: String, rows: Int) throws -> Meter {
+            let a = try TestPeer(
+                folder, name,
+                sql: """
+                    CREATE TABLE parent(id INTEGER PRIMARY KEY, x TEXT);
+                    CREATE TABLE child(id INTEGER PRIMARY KEY, parent INTEGER REFERENCES parent); \(index)
+                    WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < \(rows))
+                    INSERT INTO parent SELECT i, 'x' || i FROM n;
+                    INSERT INTO child(parent) SELECT id FROM parent;
+                    """)
+            try a.write(
+                """
+                PRAGMA foreign_keys = OFF; BEGIN;
+                CREATE TABLE new_child(id INTEGER PRIMARY KEY, parent INTEGER REFERENCES parent);
+                INSERT INTO new_child SELECT id, parent * 10 FROM child;
+                DROP TABLE child; ALTER TABLE new_child RENAME TO child; \(index)
+                CREATE TABLE new_parent(id INTEGER PRIMARY KEY, x TEXT);
+                INSERT INTO new_parent SELECT id * 10, x FROM parent;
+                DROP TABLE parent; ALTER TABLE new_parent RENAME TO parent; COMMIT
+                """)
+            let meter = try Meter(a.store)
+            try meter.run { _ = try a.record() }
+            #expect(try a.store.audit().problems == [])
+            return meter
+        }
+        let few = try measured("few", rows: 50)
+        let many = try measured("many", rows: 500)
+        #expect(Double(many.locked) < 12 * Double(few.locked), "\(few.locked) grew to \(many.locked)")
+    }
+
+    @Test(
+        "Rows that were written before a schema changed are merged with as little as others",
+        arguments: [
+            "ALTER TABLE t ADD COLUMN r INTEGER DEFAULT 3", "ALTER TABLE t ADD COLUMN r",
+            "ALTER TABLE t ADD COLUMN r TEXT NOT NULL DEFAULT 'x'; CREATE UNIQUE INDEX t_r ON t(r, k)",
+            "ALTER TABLE t RENAME COLUMN v TO w", "CREATE UNIQUE INDEX t_v ON t(v)",
+            "CREATE TABLE other(k TEXT PRIMARY KEY)",
+        ], ["k TEXT PRIMARY KEY NOT NULL", "id INTEGER PRIMARY KEY, k TEXT"])
+    func formerSchema(change: String, key: String) throws {
+        func measured(_ name: String, _ change: String) throws -> Meter {
+            let a = try TestPeer(folder, "\(name) a", sql: "CREATE TABLE t(\(key), v TEXT)")
+            let b = try TestPeer(folder, "\(name) b", cloning: a)
+            try b.write(change)
+            try b.record()
+            try a.write(
+                """
+                WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 200)
+                INSERT INTO t(k, v) SELECT 'k' || i, 'v' || i FROM n
+                """)
+            try a.record()
+            let meter = try Meter(b.store)
+            try meter.run { _ = try b.pull(from: a) }
+            if !change.isEmpty { try a.write(change) }
+            try converge(a, b)
+            let rows = "SELECT * FROM t ORDER BY k"
+            #expect(try a.dump(rows) == b.dump(rows))
+            #expect(try b.strings("SELECT count(*) FROM t") == ["200"])
+            for peer in [a, b] { #expect(try peer.store.audit().problems == []) }
+            return meter
+        }
+        let before = try measured("same", "")
+        let after = try measured("other", change)
+        #expect(Double(after.locked) < 2 * Double(before.locked), "\(before.locked) grew to \(after.locked)")
+    }
 }

@@ -20,7 +20,9 @@ final class BatchClockInserter {
     private let shares: [UInt64]
     private let record: UnsafeMutableBufferPointer<UInt32>
     private var keyDigests = KeyDigests()
-    /// What a record says of dropped columns.
+    /// The ids of columns of which the inserts say nothing.
+    private let absent: [Int]
+    /// What a record says of dropped columns, and of absent ones.
     private let extra: [UInt8]?
     private let batch = RowsParameter(width: 9)
     /// One a record of the batch, written or not.
@@ -41,32 +43,38 @@ final class BatchClockInserter {
         var cells: [Int: Stamp]
     }
 
-    /// - Parameter stamp: of the transaction of which most rows are.
-    init(_ table: TrackedTable, _ store: OpenStore, _ stamp: Stamp) throws {
+    /// - Parameters:
+    ///   - stamp: of the transaction of which most rows are.
+    ///   - absent: the ids of columns of which the inserts say nothing.
+    init(_ table: TrackedTable, _ store: OpenStore, _ stamp: Stamp, without absent: [Int] = []) throws {
         self.store = store
         self.table = table
         storesIdentity = table.storesIdentity
         findsByKeyDigest = table.findsByKeyDigest
         ids = table.columns.map(\.id)
-        shares = [StateDigest.insertColumn] + ids.map { table.columnDigests[$0] }
+        self.absent = absent
+        shares = [StateDigest.insertColumn] + ids.filter { !absent.contains($0) }.map { table.columnDigests[$0] }
         self.stamp = stamp
         dot = store.dotDigest(stamp)
         record = .allocate(capacity: table.columnCount)
         record.initialize(repeating: 0)
         digests = .allocate(capacity: table.columns.count)
         digests.initialize(repeating: 0)
-        extra = Self.extra(table, stamp, [:])
+        extra = Self.extra(table, stamp, [:], absent)
         statement = try store.connection.prepare(table.appendClocks, readingRowsOf: batch.width)
     }
 
-    private static func extra(_ table: TrackedTable, _ stamp: Stamp, _ cells: [Int: Stamp]) -> [UInt8]? {
+    private static func extra(
+        _ table: TrackedTable, _ stamp: Stamp, _ cells: [Int: Stamp], _ absent: [Int]
+    ) -> [UInt8]? {
         // A cell of the insert's own stamp is not spelled out.
-        if table.droppedColumns.isEmpty, let last = cells.values.first, last != stamp,
+        if table.droppedColumns.isEmpty, absent.isEmpty, let last = cells.values.first, last != stamp,
             cells.values.allSatisfy({ $0 == last })
         {
             return ClockCodec.encodeExtra(cells.keys.sorted(), setBy: last)
         }
         var state = RowClock(insertedBy: stamp, in: table)
+        for column in absent { state.setCell(column, CellState()) }
         for (column, stamp) in cells {
             state.setCell(column, CellState(versions: [Version(stamp: stamp, value: nil)]))
         }
@@ -106,7 +114,7 @@ final class BatchClockInserter {
         batch.append(Int64(bitPattern: stamp.time.rawValue))
         batch.append(Int64(bitPattern: sum))
         batch.append(blob: UnsafeRawBufferPointer(record))
-        if let extra = cells.isEmpty ? extra : Self.extra(table, stamp, cells) {
+        if let extra = cells.isEmpty ? extra : Self.extra(table, stamp, cells, absent) {
             extra.withUnsafeBytes { batch.append(blob: $0) }
         } else {
             batch.appendNull()

@@ -172,9 +172,12 @@ struct Conflicts {
     /// Cells under a policy that makes one value of all versions are settled by it.
     private func isConflict(_ cell: CellState, _ name: String, all: Bool) throws -> Bool {
         if all, isCountedBySeveral(cell) { return true }
+        // What migrations have put there gives way to what programs have written.
+        let written = cell.versions.filter { $0.stamp.time.milliseconds != 0 }
+        let versions = all || written.isEmpty ? cell.versions : written
         // Versions that say the same row in two ways contradict each other in nothing.
-        guard Set(cell.versions.map(\.value)).count > 1,
-            try Set(cell.versions.map { try meant($0.value ?? .null, name) }).count > 1
+        guard Set(versions.map(\.value)).count > 1,
+            try Set(versions.map { try meant($0.value ?? .null, name) }).count > 1
         else { return false }
         let policy = store.policies.policy(table.name, name).name
         return all || !["max", "min", "union", "sum"].contains(policy)

@@ -117,8 +117,12 @@ struct GroupTarget {
     let references: [String?]
     /// Whether every column of the group is here.
     let isKnown: Bool
+    /// The positions of the table's columns that the group does not give, nor the identities.
+    let missing: [Int]
+    /// Whether the group or the identities give all columns of the key.
+    let saysKey: Bool
     /// Whether the group gives every column of the table a value and no other. What identities say they give.
-    let isComplete: Bool
+    var isComplete: Bool { table != nil && isKnown && saysKey && missing.isEmpty }
     let hasNoKey: Bool
     let hasWholeKey: Bool
     let hasReferences: Bool
@@ -137,12 +141,11 @@ struct GroupTarget {
         hasReferences = references.contains { $0 != nil }
         let given = Set(positions.compactMap { $0 })
         let keys = Set(table?.key.map(\.index) ?? [])
-        isComplete =
-            isKnown
-            && table.map { table in
-                if given.count == table.columns.count { return true }
-                return given.union(keys).count == table.columns.count
-                    && group.identities.allSatisfy { table.keyParts(of: $0) != nil }
+        missing = table?.columns.indices.filter { !given.contains($0) && !keys.contains($0) } ?? []
+        saysKey =
+            given.isSuperset(of: keys)
+            || table.map { table in
+                group.identities.allSatisfy { table.keyParts(of: $0) != nil }
             } ?? false
         hasNoKey = given.isDisjoint(with: keys)
         hasWholeKey = given.isSuperset(of: keys)

@@ -291,7 +291,7 @@ struct RowMerge {
         let present = try readBack(values, at: written.rowid, in: table)
         var state = RowClock(insertedBy: stamp, in: table)
         for (position, given) in values.enumerated() where given != present.values[position] {
-            guard transaction.readsBack(row.target) else { break }
+            guard !row.target.keepsValues else { break }
             let value = try shownRows.identityValue(given ?? .null, position, in: table)
             state.setCell(table.columns[position].id, CellState(versions: [Version(stamp: stamp, value: value)]))
         }
@@ -322,7 +322,7 @@ struct RowMerge {
 
     /// The row as the table returns it; as it was given where this store's columns take every value as it is.
     private func readBack(_ values: [Value?], at rowid: Int64?, in table: TrackedTable) throws -> TableReader.Row {
-        if transaction.readsBack(row.target) {
+        if !row.target.keepsValues {
             let reader = shownRows.reader(table)
             let back =
                 try rowid.map { try reader.row(at: $0) }

@@ -35,7 +35,6 @@ final class TransactionMerge {
     let coverage: Coverage
     let dependencies: VersionVector
     /// Whether its author's schema is another.
-    private let isOfOtherSchema: Bool
     let notes: ChangeNotes
     let dangling: DanglingReferences
     /// Gives the bytes of values that the transaction names.
@@ -87,12 +86,7 @@ final class TransactionMerge {
         coverage = store.peers.coverage(of: header) ?? Coverage(dependencies, peers: store.peers)
         stamp = Stamp(peer: author, sequence: header.dot.sequence, time: header.time)
         latestTime = LatestTime(store, of: header)
-        let schema = try store.schemaFingerprint()
-        isOfOtherSchema = header.schema == nil || header.schema != schema
     }
-
-    /// Whether values have to be read back, because this store's columns may change what they are given.
-    func readsBack(_ target: GroupTarget) -> Bool { isOfOtherSchema || !target.keepsValues }
 
     func run(_ incoming: IncomingTransaction) throws -> ImportedTransaction {
         blobs = incoming.blobs

@@ -52,6 +52,8 @@ final class Recorder {
     private(set) lazy var moved = MovedValues(self)
     /// The columns of which entries may be here without their values.
     private(set) lazy var forgotten = Result { try ForgottenColumns(store).all() }
+    /// By the tables' ids and the columns'.
+    private var referring: [Int64: [Int: ReferringRows]] = [:]
     /// What only this store's programs are told.
     var untold = UntoldChanges()
     private let author: String?
@@ -118,6 +120,14 @@ final class Recorder {
         // Nothing that other peers could hear of.
         try store.keepHistory(untold.changes, cause: .moved, time: milliseconds)
         return nil
+    }
+
+    /// The rows of a table by the integers that they hold in a column.
+    func referring(_ child: TrackedTable, by column: TrackedTable.Column) -> ReferringRows {
+        if let rows = referring[child.id]?[column.id] { return rows }
+        let rows = ReferringRows(of: child, by: column, on: store.connection)
+        referring[child.id, default: [:]][column.id] = rows
+        return rows
     }
 
     /// The transaction being written, begun with the first change.

@@ -118,7 +118,9 @@ struct ProgramGenerator {
 
     private mutating func keyChange(_ table: TableModel) -> String {
         if table.hasLocalInteger, table.key.isEmpty || random.chance(40) {
-            let integer = random.pick(["id + 1", "-id", "-2 * id", "\(random.number(6))", "\(random.number(6))"])
+            // All rows go below zero, each where another one may be put aside.
+            if random.chance(30) { return "UPDATE \(table.name) SET id = \(random.pick(["-id", "-2 * id", "1 - id"]))" }
+            let integer = random.chance(50) ? "id + 1" : "\(random.number(6))"
             return "\(updateVerb(table)) \(table.name) SET id = \(integer) WHERE \(selection(table))"
         }
         guard let column = table[random.pick(table.key)] else { return "SELECT 1" }

@@ -46,7 +46,7 @@ final class BatchChangeMerge {
     /// nil where the group is of another kind.
     init?(_ group: RowGroup, _ target: GroupTarget, _ transaction: TransactionMerge) throws {
         let store = transaction.store
-        guard group.kind != .insert, !transaction.readsBack(target), transaction.undecided.isEmpty,
+        guard group.kind != .insert, target.keepsValues, transaction.undecided.isEmpty,
             let table = target.table,
             store.batching(of: table).isSuperset(of: group.kind == .update ? .mergingUpdates : .mergingDeletes),
             // A reference may name a row that was folded, or one that has not come.

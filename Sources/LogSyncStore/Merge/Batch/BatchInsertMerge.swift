@@ -4,8 +4,9 @@ import LogSyncState
 
 /// The shortest way of merging: new rows that nothing contests go in one after the other.
 ///
-/// A group's rows are taken here where they are inserts that give every column of the table a value at one time, as this
-/// store's schema takes them, and nothing of the table is kept beside it. Such a row, if no row here has its identity,
+/// A group's rows are taken here where they are inserts that give columns of the table values at one time, as this
+/// store's schema takes them, and nothing of the table is kept beside it. Columns that came to the table later, of
+/// which they say nothing, show what they begin with. Such a row, if no row here has its identity,
 /// is what ``RowMerge`` inserts: it covers nothing, its clock record is its base, and SQLite itself says whether a
 /// constraint refuses it. Rows that are refused are left, and go the ways that all others go.
 struct BatchInsertMerge {
@@ -15,8 +16,8 @@ struct BatchInsertMerge {
 
     /// nil where the group is of another kind.
     init?(_ group: RowGroup, _ target: GroupTarget, _ transaction: TransactionMerge) throws {
-        guard group.kind == .insert, !transaction.readsBack(target), let table = target.table,
-            target.isComplete,
+        guard group.kind == .insert, target.keepsValues, let table = target.table,
+            target.isKnown, target.saysKey, target.missing.allSatisfy({ table.columns[$0].reference == nil }),
             target.hasNoKey || target.hasWholeKey,
             transaction.undecided.isEmpty,
             group.columns.allSatisfy({ $0.operation == .set && $0.times.isEmpty })

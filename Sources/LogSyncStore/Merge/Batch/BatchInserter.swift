@@ -9,6 +9,8 @@ import LogSyncState
 /// refers to a row that is not here — it leaves alone, for those who know how: at once, or when the rows are written.
 final class BatchInserter {
     let table: TrackedTable
+    /// The positions of columns of which the rows' inserts say nothing; they show what they begin with.
+    let missing: [Int]
     private let store: OpenStore
     private let shownRows: ShownRows
     private let clock: BatchClockInserter
@@ -17,6 +19,8 @@ final class BatchInserter {
     private let parents: ParentIntegerCache
     /// The greatest integer that the table has or has given out, in rows that wait, too.
     private var highest: Int64 = 0
+    /// What the missing columns begin with, by position.
+    private let defaults: [Int: Value]
     /// The values of the row at hand by position.
     private var values: [Value]
     private let key: [Int]
@@ -50,11 +54,15 @@ final class BatchInserter {
         return table.localInteger == nil || !shownRows.integers.hasFreed(in: table)
     }
 
-    init(_ table: TrackedTable, _ store: OpenStore, _ shownRows: ShownRows, _ stamp: Stamp) throws {
+    init(
+        _ table: TrackedTable, without missing: [Int] = [], _ store: OpenStore, _ shownRows: ShownRows, _ stamp: Stamp
+    ) throws {
         self.table = table
+        self.missing = missing
         self.store = store
         self.shownRows = shownRows
-        clock = try BatchClockInserter(table, store, stamp)
+        clock = try BatchClockInserter(table, store, stamp, without: missing.map { table.columns[$0].id })
+        defaults = Dictionary(uniqueKeysWithValues: missing.map { ($0, store.defaultValue(of: table, $0)) })
         integerKey = table.integerKeyPosition
         batch = RowsParameter(width: table.insertWidth)
         // Where triggers fire, or a STRICT table looks at types, a row that is refused takes all of its statement with it.
@@ -147,6 +155,10 @@ final class BatchInserter {
             }
         }
         for position in values.indices where !isSaid || !key.contains(position) {
+            if let value = defaults[position] {
+                values[position] = value
+                continue
+            }
             guard let given = try local(value(position), at: position) else { return false }
             values[position] = given
         }

@@ -19,16 +19,17 @@ struct TransactionBatches {
             try flush()
             return try BatchChangeMerge(group, target, transaction)?.apply() ?? Array(0..<group.rowCount)
         }
-        let inserter = try inserter(for: table)
+        let inserter = try inserter(for: table, without: target.missing)
         let left = try inserts.insert(with: inserter)
         if !left.isEmpty { try flush() }
         return left
     }
 
-    private mutating func inserter(for table: TrackedTable) throws -> BatchInserter {
-        if let inserter, inserter.table === table { return inserter }
+    private mutating func inserter(for table: TrackedTable, without missing: [Int]) throws -> BatchInserter {
+        if let inserter, inserter.table === table, inserter.missing == missing { return inserter }
         try flush()
-        let new = try BatchInserter(table, transaction.store, transaction.shownRows, transaction.stamp)
+        let new = try BatchInserter(
+            table, without: missing, transaction.store, transaction.shownRows, transaction.stamp)
         inserter = new
         return new
     }

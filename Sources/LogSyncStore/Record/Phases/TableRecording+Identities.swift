@@ -98,7 +98,7 @@ extension TableRecording {
     private func isStillNamed(_ integer: Int64) throws -> Bool {
         for (child, column) in store.catalog.referrers(of: table) {
             guard let recording = recorder.recording(of: child) else { continue }
-            for (key, rowid) in try rows(of: child, holding: integer, in: column) {
+            for (key, rowid) in try recorder.referring(child, by: column).rows(holding: integer) {
                 if let rowid, recording.simple?.inserted(at: rowid) ?? false { continue }
                 // Rows are simple where they have rowids, so that one that nobody has touched has its record there.
                 let touched = recording.captured.touched[key]
@@ -115,26 +115,6 @@ extension TableRecording {
             }
         }
         return false
-    }
-
-    /// The rows of a table that hold an integer in a column.
-    private func rows(
-        of child: TrackedTable, holding integer: Int64, in column: TrackedTable.Column
-    ) throws -> [(key: RowKey, rowid: Int64?)] {
-        let keys = child.capturesKey ? child.keyColumnNames.map { ", \(SQL.name($0))" }.joined() : ""
-        let rowid = child.hasRowid ? child.rowid : "NULL"
-        let statement = try connection.prepare(
-            "SELECT \(rowid)\(keys) FROM \(child.quoted) WHERE \(SQL.name(column.local)) = ?")
-        statement.bind(integer, at: 1)
-        defer { statement.reset() }
-        var found: [(key: RowKey, rowid: Int64?)] = []
-        while try statement.step() {
-            let rowid = statement.isNull(0) ? nil : statement.integer(0)
-            guard let key = CapturedChanges.key(in: child, rowid: rowid, value: { statement.value(1 + $0) })
-            else { continue }
-            found.append((key, rowid))
-        }
-        return found
     }
 
     /// An integer means a row that it did not mean before.
@@ -175,6 +155,7 @@ extension TableRecording {
                     "UPDATE OR IGNORE \(child.quoted) SET \(name) = ? WHERE \(name) = ?", .integer(rowid),
                     .integer(promised))
             }
+            recorder.referring(child, by: column).note(promised, became: rowid)
         }
         try recordReferences(to: rowid)
     }
@@ -184,7 +165,7 @@ extension TableRecording {
     private func recordReferences(to integer: Int64) throws {
         for (child, column) in store.catalog.referrers(of: table) {
             guard let recording = recorder.recording(of: child) else { continue }
-            for (key, rowid) in try rows(of: child, holding: integer, in: column) {
+            for (key, rowid) in try recorder.referring(child, by: column).rows(holding: integer) {
                 // Such a row is recorded whole in any case.
                 if let rowid, recording.simple?.inserted(at: rowid) ?? false { continue }
                 try recording.captured.recordReferences(of: key, rowid: rowid, milliseconds: recorder.milliseconds)

@@ -70,12 +70,13 @@ struct FormerRows {
             "SELECT \(SQL.list(present.map { columns[$0] })) FROM \(SQL.name(schema.name)) LIMIT \(Self.enough)",
             on: connection)
         var whole = isLenient || present.count == columns.count ? self.whole(present) : [:]
+        let counts = whole.keys.sorted(by: >)
         var single: [Set<UInt32>?] = present.map { self.single[$0] }
         var found = 0
         var foundSingle = Array(repeating: 0, count: present.count)
         while try statement.step() {
             let digests = present.indices.map { UInt32(truncatingIfNeeded: statement.digest($0, by: valueDigest)) }
-            for known in whole.keys {
+            for known in counts {
                 guard let times = whole[known]?[Array(digests.prefix(known))], times > 0 else { continue }
                 whole[known]?[Array(digests.prefix(known))] = times - 1
                 found += 1
