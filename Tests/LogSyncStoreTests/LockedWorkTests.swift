@@ -156,8 +156,8 @@ struct LockedWorkTests {
 
     @Test(
         "A migration that gives all rows other integers does as much for each row, however many there are and refer to them",
-        arguments: ["", "CREATE INDEX child_parent ON child(parent);"])
-    func renumbered(index: String) throws {
+        arguments: ["", "CREATE INDEX child_parent ON child(parent);"], ["id", "NULL"])
+    func renumbered(index: String, reference: String) throws {
         func measured(_ name: String, rows: Int) throws -> Meter {
             let a = try TestPeer(
                 folder, name,
@@ -166,7 +166,7 @@ struct LockedWorkTests {
                     CREATE TABLE child(id INTEGER PRIMARY KEY, parent INTEGER REFERENCES parent); \(index)
                     WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < \(rows))
                     INSERT INTO parent SELECT i, 'x' || i FROM n;
-                    INSERT INTO child(parent) SELECT id FROM parent;
+                    INSERT INTO child(parent) SELECT \(reference) FROM parent;
                     """)
             try a.write(
                 """

@@ -10,8 +10,10 @@ final class ReferringRows {
     private let column: TrackedTable.Column
     private let connection: Connection
     private var isAsked = false
-    /// What rows held when they were read, in ascending order; nil as long as that is not needed.
-    private var held: [(integer: Int64, rowid: Int64)]?
+    /// nil as long as that is not needed.
+    private var isIndexed: Bool?
+    /// What rows held when they were read, in ascending order.
+    private var held: [(integer: Int64, rowid: Int64)] = []
     /// What rows held before, by what they hold since.
     private var former: [Int64: [Int64]] = [:]
 
@@ -56,13 +58,16 @@ final class ReferringRows {
 
     /// Whether the table's rows have been read, because no index is of the column.
     private func isRead(_ condition: String) throws -> Bool {
-        if let held { return !held.isEmpty }
-        let plan = try connection.rows(
-            "EXPLAIN QUERY PLAN SELECT 1 FROM \(child.quoted) WHERE \(condition)", .integer(0))
-        guard plan.contains(where: { String(text: $0[3]).hasPrefix("SCAN") }) else {
-            held = []
-            return false
+        if isIndexed == nil {
+            let plan = try connection.rows(
+                "EXPLAIN QUERY PLAN SELECT 1 FROM \(child.quoted) WHERE \(condition)", .integer(0))
+            isIndexed = !plan.contains { String(text: $0[3]).hasPrefix("SCAN") }
+            if isIndexed == false { held = try read() }
         }
+        return isIndexed == false
+    }
+
+    private func read() throws -> [(integer: Int64, rowid: Int64)] {
         var read: [(integer: Int64, rowid: Int64)] = []
         let statement = try Statement(
             "SELECT \(name), \(child.rowid) FROM \(child.quoted) WHERE \(name) IS NOT NULL", on: connection)
@@ -70,8 +75,7 @@ final class ReferringRows {
             guard let integer = statement.value(0).asWritten else { continue }
             read.append((integer, statement.integer(1)))
         }
-        held = read.sorted { $0 < $1 }
-        return !read.isEmpty
+        return read.sorted { $0 < $1 }
     }
 
     private func rowids(holding integer: Int64) -> [Int64] {
@@ -85,7 +89,6 @@ final class ReferringRows {
     }
 
     private func range(of integer: Int64) -> [Int64] {
-        guard let held else { return [] }
         var (low, high) = (0, held.count)
         while low < high {
             let middle = (low + high) / 2
