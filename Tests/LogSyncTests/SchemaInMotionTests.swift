@@ -142,6 +142,26 @@ struct SchemaInMotionTests {
             "SELECT v FROM log UNION ALL SELECT '2023 '||v FROM log_2023 ORDER BY 1", ["2023 1e", "2023 2", "new"])
     }
 
+    @Test("A table that takes the name of an archived one has its policies", arguments: [false, true])
+    func policiesOfArchived(isAtOnce: Bool) async throws {
+        let log = "CREATE TABLE log(day TEXT PRIMARY KEY NOT NULL, hits INTEGER NOT NULL DEFAULT 0);"
+        try await begin("\(log) INSERT INTO log VALUES('mon', 1)")
+        try await a.with { _ = try await $0.setPolicy("sum", for: "log.hits") }
+        try await settle(a, b)
+        let migration = "ALTER TABLE log RENAME TO log_2023; \(log) INSERT INTO log VALUES('tue', 0)"
+        try a.execute(migration)
+        if isAtOnce { try b.execute(migration) }
+        try await settle(a, b)
+        if !isAtOnce { try b.execute(migration.replacing("INSERT", with: "INSERT OR IGNORE")) }
+        try await settle(a, b)
+        for machine in [a, b] {
+            try machine.execute("UPDATE log SET hits = hits + 10; UPDATE log_2023 SET hits = hits + 100")
+        }
+        try await expect(
+            "SELECT day || ' ' || hits FROM log UNION ALL SELECT day || ' ' || hits FROM log_2023 ORDER BY 1",
+            ["mon 201", "tue 20"])
+    }
+
     @Test(
         "A name that differs in case alone is the same",
         arguments: [

@@ -57,6 +57,25 @@ extension SchemaReconciliation {
         return found.count == 1 ? found[0].0 : nil
     }
 
+    /// Gives a table that has taken the name of another one the policies of that: its program goes on writing the same there.
+    ///
+    /// - Parameters:
+    ///   - former: what logs call the other one.
+    ///   - name: what logs call the table.
+    func inheritPolicies(of former: String, by schema: TableSchema, called name: String) throws {
+        let settings = Settings(store)
+        for kind in ["policy", "delete-policy", "unique-policy"] {
+            let policies = try settings.values(kind)
+            let known = Set(policies.keys.map(\.folded))
+            for (target, policy) in policies where target.folded.hasPrefix(former.folded) {
+                let rest = target.dropFirst(former.count)
+                let isColumn = rest.first == "." && schema.column(String(rest.dropFirst())) != nil
+                guard rest.isEmpty || isColumn, !known.contains((name + rest).folded) else { continue }
+                try settings.set(kind, name + rest, policy)
+            }
+        }
+    }
+
     // MARK: Archives that are dropped
 
     /// A table that was set aside under another name and is gone is the one that holds its rows under its former name: a

@@ -235,7 +235,10 @@ struct SchemaReconciliation {
                 added.insert(schema.name)
                 let logName = try Renames(connection).currentLogName(schema.name)
                 // Its own is another table's, which was called so first.
-                if !logName.hasSameBytes(as: schema.name) { try Settings(store).set("rename", schema.name, logName) }
+                if !logName.hasSameBytes(as: schema.name) {
+                    try Settings(store).set("rename", schema.name, logName)
+                    try inheritPolicies(of: schema.name, by: schema, called: logName)
+                }
             } catch let error as LogSyncError where error.code == .unsupportedTable || error.code == .usage {
                 // It stays local, and `status` names it: a table without identity must not stop all tables.
                 continue
