@@ -19,6 +19,8 @@ package enum Joinability: Sendable, Equatable {
 package struct UnwritableSnapshot: Error {
     /// As a sentence without its end.
     package var detail: String
+    /// Whether it is a trigger of this store's program that refuses a row.
+    package var isOfTrigger = false
 }
 
 /// What joining a snapshot changed in the store.
@@ -127,7 +129,9 @@ extension Store {
             guard let refused = try database.withConnection({ try RefusedTransaction(error, on: $0) }) else {
                 throw error
             }
-            if refused.isOfProgram { throw UnwritableSnapshot(detail: refused.detail) }
+            if refused.isOfProgram || refused.isOfTrigger {
+                throw UnwritableSnapshot(detail: refused.detail, isOfTrigger: refused.isOfTrigger)
+            }
             throw LogSyncError(
                 .malformedLog, "the rows of a snapshot make no sense (\(refused.detail)); nothing of it was imported",
                 help: "Another snapshot or the log files are used instead.")
