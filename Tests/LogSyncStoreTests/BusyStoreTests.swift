@@ -35,7 +35,7 @@ import Testing
         let agrees = try a.store.agrees(recording: {
             _ = try a.store.record()
             writes += 1
-            if writes < 5 { try a.write("UPDATE p SET big = \(writes) WHERE id = 3; DELETE FROM bag WHERE y = \(writes)") }
+            if writes < 5 { try a.write("UPDATE p SET big = \(writes) WHERE id = 3; DELETE FROM bag WHERE y = 3") }
         }) { try snapshot.open() }
         #expect(agrees == true)
         #expect(writes == 5)
@@ -60,7 +60,8 @@ import Testing
         try a.write("UPDATE word SET x = 'behind' WHERE k = 'a'")
         try a.app.setTriggersEnabled(true)
         let prepared = try a.store.prepareRescan()
-        try a.write("UPDATE word SET x = 'new' WHERE k = 'b'; INSERT INTO p(name) VALUES('four'); DELETE FROM bag WHERE y = 2")
+        try a.write(
+            "UPDATE word SET x = 'new' WHERE k = 'b'; INSERT INTO p(name) VALUES('four'); DELETE FROM bag WHERE y = 2")
         let rescan = try a.store.rescan(prepared, naming: [:])
         #expect(rescan.found?.counts == ["word": ChangeCounts(updated: 1)])
         #expect(

@@ -87,7 +87,9 @@ import Testing
         }
     }
 
-    @Test("A row without what a column has to hold is refused, and is not said to be there", arguments: ["IGNORE", "REPLACE", "ROLLBACK"])
+    @Test(
+        "A row without what a column has to hold is refused, and is not said to be there",
+        arguments: ["IGNORE", "REPLACE", "ROLLBACK"])
     func rowsThatLackValuesAreParked(clause: String) throws {
         let a = try founder(
             "CREATE TABLE t(id INTEGER PRIMARY KEY, name TEXT, cat TEXT NOT NULL ON CONFLICT \(clause) DEFAULT 'none')",
@@ -95,7 +97,8 @@ import Testing
         let b = try TestPeer(
             folder, "b", cloning: a,
             schema: try a.store.schemaText().text.replacing("NOT NULL ON CONFLICT \(clause) ", with: ""))
-        try b.write("INSERT INTO t VALUES(2, 'two', NULL), (3, 'three', 'k'); UPDATE t SET cat = NULL WHERE name = 'one'")
+        try b.write(
+            "INSERT INTO t VALUES(2, 'two', NULL), (3, 'three', 'k'); UPDATE t SET cat = NULL WHERE name = 'one'")
         try converge(a, b)
         #expect(try a.strings("SELECT name FROM t") == ["three"])
         #expect(try a.store.summary().parked == 2)

@@ -85,8 +85,8 @@ extension HeldItem {
             "where that is no more, logsync rebuild on a store that has imported it: its snapshot has all of it"
         if reason == .dependency, let cause {
             let item = HeldItem(peer: cause.peer, sequence: cause.sequence, file: nil, reason: cause.reason)
-            return "it comes in after \(cause.peer.name):\(cause.sequence), which is held here (\(cause.reason.rawValue)): "
-                + item.help(at: store)
+            let other = "\(cause.peer.name):\(cause.sequence)"
+            return "it comes in after \(other), which is held here (\(cause.reason.rawValue)): \(item.help(at: store))"
         }
         return switch reason {
         case .dependency:

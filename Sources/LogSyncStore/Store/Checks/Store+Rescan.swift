@@ -42,7 +42,8 @@ extension Store {
             let rescan = Rescan(store: store)
             let findings = try rescan.matchRecords(&compared)
             return PreparedRescan(
-                pending: pending, recordsCaptured: recordsCaptured, capturedAgain: capturedAgain, unidentified: try rescan.unidentified(compared),
+                pending: pending, recordsCaptured: recordsCaptured, capturedAgain: capturedAgain,
+                unidentified: try rescan.unidentified(compared),
                 findings: findings, compared: compared, schemaVersion: store.schemaVersion)
         }
     }
