@@ -26,6 +26,8 @@ package final class Connection {
     var budget: WriteBudget?
     /// What its functions may cost; nil where the schema calls none that costs much.
     var functions: BoundedFunctions?
+    /// What turns triggers off that ask for it; nil where none does.
+    var triggerSwitch: TriggerSwitch?
     /// Whether there is one of these. Asked by every step of a statement.
     @exclusivity(unchecked) @usableFromInline var isBounded = false
     /// The widths of which there is a function for ``RowsParameter``.

@@ -57,6 +57,19 @@ package struct TriggerBody {
         return first == 0 ? sql : " " + text + tokens.text(first..<tokens.count)
     }
 
+    /// The end of a trigger's text, from behind its name, with one condition more.
+    ///
+    /// - Returns: nil where it is no trigger's.
+    package static func text(_ sql: String, when condition: String) -> String? {
+        let tokens = SQLTokens(sql)
+        guard let begin = tokens.firstIndex(of: "BEGIN") else { return nil }
+        let body = tokens.text(begin..<tokens.count)
+        guard let when = tokens.firstIndex(of: "WHEN"), when < begin else {
+            return " \(tokens.text(0..<begin)) WHEN \(condition) \(body)"
+        }
+        return " \(tokens.text(0..<when)) WHEN \(condition) AND (\(tokens.text(when + 1..<begin))) \(body)"
+    }
+
     private var statements: [Range<Int>] {
         var found: [Range<Int>] = []
         var first = start

@@ -91,7 +91,7 @@ struct LockedWorkTests {
             try peer.write(change)
             let meter = try Meter(peer.store)
             try meter.run {
-                let (found, _) = try peer.store.rescan(peer.store.prepareRescan(), naming: [:])
+                let (_, found, _) = try peer.store.rescan(peer.store.prepareRescan(), naming: [:])
                 #expect((found == nil) == change.isEmpty)
             }
             #expect(try peer.store.audit().problems == [])

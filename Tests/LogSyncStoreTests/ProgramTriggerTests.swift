@@ -137,24 +137,4 @@ struct ProgramTriggerTests {
             #expect(try peer.strings("SELECT top >= (SELECT max(pk) FROM employee) FROM z_primarykey") == ["1"])
         }
     }
-
-    @Test("A table that says itself what becomes of conflicts displaces no row when others' rows come in")
-    func conflictClauses() throws {
-        let a = try TestPeer(
-            folder, "a",
-            sql: """
-                CREATE TABLE t(id INTEGER PRIMARY KEY, name TEXT UNIQUE ON CONFLICT REPLACE);
-                CREATE TABLE n(c TEXT);
-                CREATE TRIGGER tr AFTER INSERT ON t BEGIN INSERT INTO n VALUES(new.name); END;
-                """
-        ) { $0.skip = ["n"] }
-        let b = try TestPeer(folder, "b", cloning: a)
-        try a.write("INSERT INTO t(name) VALUES('x')")
-        try b.write("INSERT INTO t(name) VALUES('x')")
-        try converge(a, b)
-        for peer in [a, b] {
-            #expect(try peer.store.audit().problems == [])
-            #expect(try peer.store.summary().parked == 1)
-        }
-    }
 }

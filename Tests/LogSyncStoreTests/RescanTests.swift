@@ -86,7 +86,7 @@ import Testing
         let prepared = try a.store.prepareRescan()
         #expect(prepared.pending == nil && prepared.capturedAgain.isEmpty)
         #expect(Set(prepared.unidentified.map(\.table)) == (keysAreKept ? [] : ["plain", "folded"]))
-        let (found, left) = try a.store.rescan(prepared, naming: keysAreKept ? [:] : try names(a))
+        let (_, found, left) = try a.store.rescan(prepared, naming: keysAreKept ? [:] : try names(a))
         #expect(left.isEmpty)
         #expect(found?.counts["plain"] == ChangeCounts(inserted: 2, updated: 1, deleted: 2))
         #expect(found?.counts["folded"] == ChangeCounts(inserted: 1, updated: 1, deleted: 1))
@@ -125,7 +125,7 @@ import Testing
             DELETE FROM many WHERE id IN (4, 60000);
             INSERT INTO many VALUES(1, 'between'), (90001, 'after')
             """)
-        let (found, left) = try a.store.rescan(a.store.prepareRescan(), naming: [:])
+        let (_, found, left) = try a.store.rescan(a.store.prepareRescan(), naming: [:])
         #expect(left.isEmpty)
         #expect(found?.counts == ["many": ChangeCounts(inserted: 2, updated: 7, deleted: 2)])
         #expect(try a.store.audit().problems == [])

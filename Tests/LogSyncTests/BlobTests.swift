@@ -1,6 +1,7 @@
 import Foundation
 import LogSyncContainer
 import LogSyncModel
+import Logging
 import Testing
 
 @testable import LogSync
@@ -109,6 +110,15 @@ struct BlobTests {
         #expect(held.map(\.reason) == [.missingBlob] && held.first?.file == (path as NSString).lastPathComponent)
         #expect(held.first?.detail?.hasPrefix("the snapshot ") == true, "\(held)")
         #expect(try await b.status().held == held)
+        // A daemon says so once, however often it looks.
+        let lines = CapturedLog.Lines()
+        var daemon = b
+        daemon.configuration.logger = Logger(label: "b") { _ in CapturedLog(lines) }
+        try await daemon.with { replicator in
+            for _ in 0..<3 { _ = try await replicator.sync() }
+        }
+        let said = lines.all.filter { $0.contains("was passed over") }
+        #expect(said.count == 1 && said[0].hasPrefix("A snapshot of a was passed over at \(b.path): "), "\(lines.all)")
         try FileManager.default.moveItem(atPath: aside, toPath: path)
         #expect(try await b.status().held.isEmpty)
         #expect(try await b.sync().held.isEmpty)

@@ -222,6 +222,30 @@ struct ContainerTroubleTests {
         #expect(try b.notes() == ["one=later"])
     }
 
+    @Test("What waits for a transaction that is held here says what lets that one in")
+    func waitsForTheClock() async throws {
+        let c = try await world.clone("c")
+        var future = a
+        future.configuration.clock = FixedClock(SystemClock().now() + 3 * 24 * 3_600_000)
+        try future.execute("UPDATE note SET body = 'later' WHERE id = 'one'")
+        try await future.sync()
+        let peer = try await a.peer()
+        try await b.with { try await $0.acceptClock(of: peer) }
+        #expect(try await b.sync().outcome == .complete)
+        try b.insert("two")
+        try await b.sync()
+        let held = try await c.sync().held
+        #expect(Set(held.map(\.reason)) == [.clock, .dependency], "\(held)")
+        let waiting = try #require(held.first { $0.reason == .dependency })
+        let sequence = try #require(held.first { $0.reason == .clock }?.sequence)
+        let help = waiting.help(at: c.path)
+        #expect(help.contains("after a:\(sequence), which is held here (clock)"), "\(help)")
+        #expect(help.contains("logsync peers accept-clock") && !help.contains("sync engine"), "\(help)")
+        try await c.with { try await $0.acceptClock(of: peer) }
+        #expect(try await c.sync().outcome == .complete)
+        #expect(try c.notes() == b.notes())
+    }
+
     @Test("A time as late as one that was let in is no sign of a wrong clock")
     func timeLetInBefore() async throws {
         let ahead = SystemClock().now() + 3 * 24 * 3_600_000

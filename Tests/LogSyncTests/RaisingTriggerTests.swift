@@ -64,8 +64,12 @@ struct RaisingTriggerTests {
         try await settle(a)
         _ = try await b.sync()
         let held = try await b.status().held
-        #expect(held.map(\.reason) == [.refused])
+        #expect(held.map(\.reason) == [.trigger])
         #expect(held.first?.detail?.contains("the trigger keep refuses a row of t") == true, "\(held)")
+        let findings = try await Replicator.doctor(b.path, configuration: b.configuration).findings
+        let finding = try #require(findings.first { $0.code == "held-trigger" }, "\(findings)")
+        #expect(finding.severity == .trouble && finding.why.contains("the trigger keep"))
+        #expect(finding.help?.contains("mend the trigger of this store's program") == true)
         // It is the machine's own table.
         try b.execute("DELETE FROM log")
         try await settle(a, b)

@@ -29,14 +29,14 @@ struct Compaction {
         var report = CompactReport(store: owner.place.path, dryRun: isDry)
         var scan = try owner.scan()
         report.files += try mergeSmallFiles(&scan, isDry: isDry)
-        var (plan, snapshots) = try plan(scan)
+        var (plan, snapshots) = try plan(scan, isDry: isDry)
         report.lacks = try owner.coverage.lackedColumns(scan)
         if plan.needsSnapshot, report.lacks.isEmpty {
             let expected = isDry ? try owner.ownFolder.expectedSnapshot() : nil
             if let file = try expected?.file ?? publishNeededSnapshot(&scan) {
                 report.files.append(CompactReport.File(file, of: peer, .publish, .needed))
             }
-            (plan, snapshots) = try self.plan(scan, with: expected)
+            (plan, snapshots) = try self.plan(scan, isDry: isDry, with: expected)
         }
         let decisions = try Decisions(plan, snapshots, owner)
         let names = try owner.names()
@@ -65,7 +65,7 @@ struct Compaction {
 
     /// Removes this peer's snapshots but the newest two, and blobs that nothing names then.
     func pruneSnapshots(_ scan: ContainerScan) throws {
-        let (plan, snapshots) = try plan(scan)
+        let (plan, snapshots) = try plan(scan, isDry: false)
         let own = plan.snapshotDecisions(snapshots).filter { $0.peer == peer }
         let blobs = try BlobCollection(owner, plan).decisions([], own)
         try remove(own)
@@ -74,14 +74,16 @@ struct Compaction {
 
     // MARK: Deciding
 
-    /// - Parameter expected: a snapshot of this peer that would be there.
+    /// - Parameters:
+    ///   - isDry: whether nothing may be recorded.
+    ///   - expected: a snapshot of this peer that would be there.
     /// - Returns: the plan, and the snapshots that it goes by.
     private func plan(
-        _ scan: ContainerScan, with expected: FoundSnapshot? = nil
+        _ scan: ContainerScan, isDry: Bool, with expected: FoundSnapshot? = nil
     ) throws -> (CollectionPlan, [FoundSnapshot]) {
         // Nothing is built on a snapshot that was not read back, nor on one that holds something else than this store.
         var snapshots = try owner.coverage.snapshots(scan).filter {
-            try owner.coverage.isTrue($0) && hasBlobs($0)
+            try owner.coverage.isTrue($0, isDry: isDry) && hasBlobs($0)
         }
         var scan = scan
         if let expected {

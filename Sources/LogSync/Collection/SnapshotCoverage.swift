@@ -40,13 +40,24 @@ final class SnapshotCoverage {
     /// Whether files may go for a snapshot: it can be read to its end, and has all that this store has of what it stands for.
     ///
     /// One that says more than has been imported here is not believed yet. Each is compared once: it takes as long as joining
-    /// it would.
-    func isTrue(_ snapshot: FoundSnapshot) throws -> Bool {
+    /// it would. What programs have written meanwhile is recorded first.
+    ///
+    /// - Parameter isDry: whether nothing is recorded. Where something would have to be, nothing goes for a snapshot that does
+    ///   not agree with the rows as programs have written them.
+    func isTrue(_ snapshot: FoundSnapshot, isDry: Bool = false) throws -> Bool {
         guard try library.snapshots.isIntact(snapshot.name, of: snapshot.peer) else { return false }
         if let known = compared[snapshot.name] { return known }
         guard try store.vector().includes(snapshot.vector) else { return false }
         do {
-            let isTrue = try store.agrees { try library.snapshots.reader(snapshot.name, of: snapshot.peer) }
+            let isTrue = try store.agrees(recording: isDry ? nil : { try self.owner.record() }) {
+                try library.snapshots.reader(snapshot.name, of: snapshot.peer)
+            }
+            guard let isTrue else {
+                owner.logger.notice(
+                    "\(owner.place.path) has changes that are not recorded, so a snapshot was not compared; nothing goes for it now",
+                    metadata: ["file": "\(library.content.peer(snapshot.peer).path(snapshot.name))"])
+                return false
+            }
             if !isTrue {
                 owner.logger.warning(
                     "A snapshot holds something else than \(owner.place.path) has of the same transactions; nothing goes for it",

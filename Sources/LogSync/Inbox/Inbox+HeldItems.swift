@@ -45,11 +45,13 @@ extension Inbox {
         var items = snapshots.compactMap { HeldItem($0, names) }
         func isForkKnown(of id: PeerID) -> Bool { items.contains { $0.peer.id == id && $0.reason == .fork } }
         for held in transactions {
-            items.append(
-                HeldItem(
-                    peer: names[held.dot.peer], sequence: held.dot.sequence,
-                    file: held.blob?.description ?? held.file?.description,
-                    reason: held.reason, detail: held.detail))
+            var item = HeldItem(
+                peer: names[held.dot.peer], sequence: held.dot.sequence,
+                file: held.blob?.description ?? held.file?.description, reason: held.reason, detail: held.detail)
+            item.cause = held.cause(among: transactions).map {
+                HeldItem.Cause(peer: names[$0.dot.peer], sequence: $0.dot.sequence, reason: $0.reason)
+            }
+            items.append(item)
         }
         for id in contradicted where !isForkKnown(of: id) {
             items.append(

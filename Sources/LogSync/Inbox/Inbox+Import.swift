@@ -146,7 +146,9 @@ extension Inbox {
         }
         if let refused = error as? RefusedTransaction {
             return plan.reject(
-                refused.isOfClock ? .clock : refused.isOfProgram ? .unwritable : .refused, refused.detail)
+                refused.isOfClock
+                    ? .clock : refused.isOfProgram ? .unwritable : refused.isOfTrigger ? .trigger : .refused,
+                refused.detail)
         }
         guard plan.current != nil, let error = error as? LogSyncError else { throw error }
         switch error.code {

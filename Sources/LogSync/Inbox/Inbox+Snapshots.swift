@@ -22,6 +22,9 @@ extension Inbox {
         let vector = try store.vector()
         heldSnapshots = []
         try forgetWaiting(scan)
+        passedOver = passedOver.filter { name, _ in
+            scan.peers[name.peer]?.snapshots.contains { $0.name == name.snapshot } ?? false
+        }
         for snapshot in try owner.coverage.snapshots(scan) where try brings(snapshot, beyond: vector, plan, scan) {
             if let note = try bringsManyPeers(snapshot, beyond: vector) {
                 heldSnapshots.append(note)
@@ -64,13 +67,13 @@ extension Inbox {
                 warn(of: joined, snapshot)
                 return (snapshot, joined)
             } catch let error as LogFileError {
-                logger.warning("A snapshot was passed over: \(error)", metadata: ["file": "\(snapshot.name)"])
+                try passOver(snapshot, "\(error)")
             } catch let ahead as SnapshotAhead {
                 heldSnapshots.append(note(snapshot, .clock, ahead.detail))
             } catch let unwritable as UnwritableSnapshot {
-                heldSnapshots.append(note(snapshot, .unwritable, unwritable.detail))
+                heldSnapshots.append(note(snapshot, unwritable.isOfTrigger ? .trigger : .unwritable, unwritable.detail))
             } catch let error as LogSyncError where error.code == .malformedLog {
-                logger.warning("A snapshot was passed over: \(error)", metadata: ["file": "\(snapshot.name)"])
+                try passOver(snapshot, "\(error)")
                 if let note = try lackingBlob(snapshot) { heldSnapshots.append(note) }
             }
         }
@@ -188,7 +191,7 @@ extension Inbox {
             switch plan.obstacle(of: id) {
             case .none: return try plan.waits(for: id) || isOld(snapshot) || hasNoFilesToCome(id, sequence, scan)
             case .some(let reason):
-                return [.gap, .incomplete, .damaged, .newerFormat, .missingBlob, .refused].contains(reason)
+                return [.gap, .incomplete, .damaged, .newerFormat, .missingBlob, .refused, .trigger].contains(reason)
             }
         }
     }
@@ -240,6 +243,16 @@ extension Inbox {
 
     // MARK: Logging
 
+    /// Says why a snapshot was not joined, where that was not said of it last: it is tried again whenever something comes.
+    private func passOver(_ snapshot: FoundSnapshot, _ why: String) throws {
+        let said = passedOver.updateValue(why, forKey: PassedSnapshot(peer: snapshot.peer, snapshot: snapshot.name))
+        guard said != why else { return }
+        let name = try owner.names()[snapshot.peer].name
+        logger.warning(
+            "A snapshot of \(name) was passed over at \(owner.place.path): \(why)",
+            metadata: ["file": "\(snapshot.name)"])
+    }
+
     func logJoined(_ snapshot: FoundSnapshot, transactions: UInt64) {
         logger.debug(
             "Joined the snapshot \(library.content.peer(snapshot.peer).path(snapshot.name)) into \(owner.place.path)",
@@ -253,6 +266,12 @@ extension Inbox {
             "\(owner.place.path) joined a snapshot whose author had dropped columns: their values may be missing here",
             metadata: ["columns": "\(columns)", "file": "\(snapshot.name)"])
     }
+}
+
+/// A snapshot that was not joined.
+struct PassedSnapshot: Hashable {
+    var peer: PeerID
+    var snapshot: SnapshotName
 }
 
 extension ImportPlan {

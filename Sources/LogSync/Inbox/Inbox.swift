@@ -26,6 +26,8 @@ final class Inbox {
     private(set) var held: [HeldItem]?
     /// The snapshots that this import would have joined, had nothing been wrong with them.
     var heldSnapshots: [SnapshotNote] = []
+    /// What was last said of snapshots that could not be joined.
+    var passedOver: [PassedSnapshot: String] = [:]
     /// The schemas from which keys of tables that are not here were learned.
     private var learnedSchemas: Set<SchemaFingerprint> = []
 

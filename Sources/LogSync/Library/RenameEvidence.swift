@@ -102,8 +102,8 @@ struct RenameEvidence {
     func doubt(about claim: Claim, isReplicated: Bool) -> String? {
         for case let what? in subjects(of: claim).map({ doubt(about: claim, $0, isReplicated: isReplicated) }) {
             return what
-                + ", as \(name(of: claim.author)) says: nothing is wrong where its program has renamed them; where none "
-                + "has, somebody wrote that into the folder, and what they hold is in each other's place here"
+                + ", as \(name(of: claim.author)) says. A migration that renames does that, and nothing has to be done; only "
+                + "where its program has had none, look whether the values here stand where they should"
         }
         return nil
     }
@@ -112,7 +112,7 @@ struct RenameEvidence {
         switch subject {
         case .table(let local, let log):
             guard local != log, isReplicated else { return nil }
-            return "the table \(claim.target) is the one that logs call \(claim.value)"
+            return "the table \(claim.target) is the one that was called \(claim.value)"
         case .column(let table, let local, let log):
             let names = names(of: table)
             guard local != log,
@@ -120,13 +120,13 @@ struct RenameEvidence {
                     names.contains { tables[$0].map { $0.contains(local) && $0.contains(log) } ?? false }
                 })
             else { return nil }
-            return "the column \(claim.target) is the one that logs call \(claim.value)"
+            return "the column \(claim.target) is the one that was called \(claim.value)"
         case .columns(let table, let local, let log):
             guard local.indices.contains(where: { local[$0] != log[$0] && local.contains(log[$0]) }) else {
                 return nil
             }
             return
-                "the columns \(local.joined(separator: ", ")) of \(table) are those that logs call \(log.joined(separator: ", "))"
+                "the columns \(local.joined(separator: ", ")) of \(table) are those that were called \(log.joined(separator: ", "))"
         case .nothing: return nil
         }
     }

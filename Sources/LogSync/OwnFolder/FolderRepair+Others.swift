@@ -104,7 +104,7 @@ extension FolderRepair {
         // The files of two histories cannot be told apart by their names.
         guard !bad.isEmpty, try !store.branches().contains(where: { $0.origin == former }) else { return }
         let covered =
-            try owner.coverage.wholeSnapshots(scan).filter(owner.coverage.isTrue)
+            try owner.coverage.wholeSnapshots(scan).filter { try owner.coverage.isTrue($0) }
             .map { $0.vector[former] }.max() ?? 0
         let gone = bad.filter { name in
             guard name.last <= vector[former] else { return false }

@@ -111,7 +111,7 @@ final class OpenStore {
         catalog = try Catalog.load(on: connection)
         cached = CatalogCache()
         policies.fit(catalog)
-        if triggerCopies.areMade { try AppTriggers(catalog: catalog, connection: connection).setAbortClauses() }
+        if triggerCopies.areMade { try AppTriggers(catalog: catalog, connection: connection).setConflicts() }
     }
 
     /// Notes that columns, triggers and clock records agree with the schema as it is now.

@@ -103,16 +103,11 @@ struct ShownRowsUpdate {
     private func show(_ candidate: Candidate, wasParked: Bool) throws {
         let table = candidate.table
         guard try shownRows.show(candidate.full, in: table, replacing: candidate.replaced) else {
-            if let name = store.connection.failedTrigger.flatMap(AppTriggers.name) {
-                throw LogSyncError(
+            throw AppTriggers.refusal(of: table, on: store.connection)
+                ?? LogSyncError(
                     .invalidStore,
-                    "the trigger \(name) refuses a row of \(table.name): \(store.connection.triggersFailure); nothing was changed",
-                    help: "Mend the trigger, or what is in the way in the table that it writes")
-            }
-            throw LogSyncError(
-                .invalidStore,
-                "a row of \(table.name) that breaks no constraint was refused; nothing was changed",
-                help: "Check the database with: PRAGMA integrity_check")
+                    "a row of \(table.name) that breaks no constraint was refused; nothing was changed",
+                    help: "Check the database with: PRAGMA integrity_check")
         }
         guard let notes, wasParked || candidate.isCounted != nil, candidate.former == nil,
             let key = try shownRows.primaryKey(of: candidate.full.identity, in: table)

@@ -9,6 +9,8 @@ package struct RefusedTransaction: Error {
     package var isOfClock = false
     /// Whether it makes sense, and its table needs something that only its own program has.
     package var isOfProgram = false
+    /// Whether it makes sense, and a trigger of this store's program refuses a row of it.
+    package var isOfTrigger = false
 }
 
 extension RefusedTransaction {
@@ -32,7 +34,7 @@ extension RefusedTransaction {
         if let lacking = ProgramDefinition(lackedBy: error.message) {
             self.init(detail: try lacking.obstacle(on: connection), isOfProgram: true)
         } else {
-            self.init(detail: error.message)
+            self.init(detail: error.message, isOfTrigger: AppTriggers.isRefusal(error, on: connection))
         }
     }
 }

@@ -51,9 +51,8 @@ extension RowMerge {
         let key =
             try table.hasRowid
             ? [.integer(position)] : shownRows.shownKey(identity, at: position, in: table) ?? []
-        let statement = try connection.prepare(table.update(given.map(\.position)))
-        for (index, value) in (given.map(\.value) + key).enumerated() { statement.bind(value, at: index + 1) }
-        let written = try statement.write()
+        let statement = try RowStatement(table, on: connection) { table.update(given.map(\.position), or: $0) }
+        let written = try statement.write(given.map(\.value) + key)
         guard written != .refused, let present = try shownRows.currentRow(identity, at: position, in: table) else {
             return false
         }

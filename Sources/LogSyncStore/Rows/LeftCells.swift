@@ -73,11 +73,11 @@ struct LeftCells {
                 }
                 isWritten = true
             }
-            let statement = try connection.prepare(
-                "UPDATE \(table.abortClause)\(table.quoted) SET \(SQL.name(column)) = ? WHERE \(condition)")
-            for (index, value) in ([cell[1]] + place).enumerated() { statement.bind(value, at: index + 1) }
+            let statement = try RowStatement(table, on: connection) {
+                "UPDATE \($0)\(table.quoted) SET \(SQL.name(column)) = ? WHERE \(condition)"
+            }
             // What a constraint refuses for now is not lost.
-            if try statement.write() == .refused { refused.append(cell) }
+            if try statement.write([cell[1]] + place) == .refused { refused.append(cell) }
         }
         if isWritten { try table.noteFound(at: place, on: connection) }
         if !kept.isEmpty { try forget(full.identity) }

@@ -282,19 +282,16 @@ final class ShownRows {
             names.append(table.columns[position].local)
             arguments.append(value)
         }
-        let sql =
+        let row =
             names.isEmpty
-            ? "INSERT \(table.abortClause)INTO \(table.quoted) DEFAULT VALUES"
-            : "INSERT \(table.abortClause)INTO \(table.quoted)(\(SQL.list(names))) VALUES(\(SQL.placeholders(names.count)))"
-        let statement = try connection.prepare(sql)
-        for (index, argument) in arguments.enumerated() { statement.bind(argument, at: index + 1) }
-        var written = try statement.write()
+            ? "DEFAULT VALUES" : "(\(SQL.list(names))) VALUES(\(SQL.placeholders(names.count)))"
+        let statement = try RowStatement(table, on: connection) { "INSERT \($0)INTO \(table.quoted) \(row)" }
+        var written = try statement.write(arguments)
         if written == .refused, var integer = taken, try table.hasUniqueOfInteger(on: connection) {
             // Any other integer of this store's own will do.
             for _ in 0..<Self.integersToTry where written == .refused {
                 integer = IntegerAllocator.following(max(integer, try integers.highest(of: table)))
-                statement.bind(integer, at: 1)
-                written = try statement.write()
+                written = try statement.write([.integer(integer)])
             }
             taken = integer
         }
@@ -338,9 +335,8 @@ final class ShownRows {
             changed = shown.enumerated().map { ($0.offset, $0.element ?? store.defaultValue(of: table, $0.offset)) }
         }
         if !changed.isEmpty {
-            let statement = try connection.prepare(table.update(changed.map(\.position)))
-            for (index, value) in (changed.map(\.value) + key).enumerated() { statement.bind(value, at: index + 1) }
-            let written = try statement.write()
+            let statement = try RowStatement(table, on: connection) { table.update(changed.map(\.position), or: $0) }
+            let written = try statement.write(changed.map(\.value) + key)
             guard written != .refused else {
                 try checkKey(full, shown, in: table)
                 return false
@@ -369,9 +365,11 @@ final class ShownRows {
         let condition = table.hasRowid ? "\(table.rowid) = ?" : table.keyCondition
         let key = table.hasRowid ? [.integer(position)] : table.key.map { row.values[$0.index] }
         let statement = try store.connection.prepare(
-            "UPDATE \(table.abortClause)\(table.quoted) SET \(same) WHERE \(condition)")
+            "UPDATE \(WrittenConflicts.abortClause)\(table.quoted) SET \(same) WHERE \(condition)")
         for (index, value) in key.enumerated() { statement.bind(value, at: index + 1) }
-        return try store.connection.withoutTriggers { try statement.write() == .breakingCheck }
+        return try store.connection.withoutTriggers {
+            try store.connection.withoutSwitchedTriggers { try statement.write() == .breakingCheck }
+        }
     }
 
     /// Takes a standing row out of its table; its integer stays promised to it.

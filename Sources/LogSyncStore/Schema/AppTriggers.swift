@@ -33,6 +33,7 @@ struct AppTriggers {
         let candidates = try triggers.candidates()
         var unmade: [UnmadeObject] = []
         let silent = try Self.silent(on: connection)
+        let withClauses = try triggers.tablesWithClauses()
         if !candidates.isEmpty {
             connection.boundWrites()
             let writes = try triggers.tablesWritten()
@@ -45,12 +46,16 @@ struct AppTriggers {
                     continue
                 }
                 // What a row's author was allowed to write stands.
-                if let reason = try triggers.copy(trigger, TriggerBody.withoutRaise(body)) {
+                var copied = TriggerBody.withoutRaise(body)
+                if withClauses.contains(trigger.table.folded) {
+                    copied = TriggerBody.text(copied, when: connection.switchCondition()) ?? copied
+                }
+                if let reason = try triggers.copy(trigger, copied) {
                     unmade.append(UnmadeObject(object: trigger.name, reason: reason))
                 }
             }
         }
-        try triggers.setAbortClauses()
+        try triggers.setConflicts()
         return unmade
     }
 
@@ -149,25 +154,44 @@ struct AppTriggers {
     }
 
     /// What an import's statement says of conflicts goes before what the statements of a trigger say, which it fires:
-    /// an INSERT OR REPLACE that keeps a count would fail. It says nothing where triggers fire, and the table does not
-    /// say either.
+    /// an INSERT OR REPLACE that keeps a count would fail. It says nothing where triggers fire.
     ///
     /// Source: <https://www.sqlite.org/lang_createtrigger.html>.
-    func setAbortClauses() throws {
+    func setConflicts() throws {
+        let withClauses = try tablesWithClauses()
         let fired = Set(
             try connection.rows("SELECT tbl_name FROM temp.sqlite_master WHERE type = 'trigger'")
                 .map { String(text: $0[0]).folded })
         for table in catalog.tables {
-            var isSilent = fired.contains(table.schema.name.folded)
-            if isSilent {
-                isSilent =
-                    try connection.integer(
-                        "SELECT count(*) FROM main.sqlite_master WHERE type = 'table' AND name = ? COLLATE NOCASE "
-                            + "AND sql LIKE '%CONFLICT%'", .text(table.schema.name)) == 0
-            }
-            table.abortClause = isSilent ? "" : "OR ABORT "
+            let name = table.schema.name.folded
+            table.conflicts =
+                !fired.contains(name) ? .abort : withClauses.contains(name) ? .probed : .unsaid
         }
     }
+
+    /// The tables whose constraints may have clauses of their own for conflicts, by folded name.
+    private func tablesWithClauses() throws -> Set<String> {
+        Set(
+            try connection.rows("SELECT name FROM main.sqlite_master WHERE type = 'table' AND sql LIKE '%CONFLICT%'")
+                .map { String(text: $0[0]).folded })
+    }
+
+    /// What is thrown where a program's trigger has refused a row that its table takes; nil where none fired.
+    static func refusal(of table: TrackedTable, on connection: Connection) -> LogSyncError? {
+        connection.failedTrigger.flatMap(name).map { name in
+            LogSyncError(
+                .invalidStore,
+                "\(beginning(name)) a row of \(table.name): \(connection.triggersFailure); nothing was changed",
+                help: "Mend the trigger, or what is in the way in the table that it writes")
+        }
+    }
+
+    /// Whether an error is ``refusal(of:on:)`` of the last row that was written.
+    static func isRefusal(_ error: LogSyncError, on connection: Connection) -> Bool {
+        connection.failedTrigger.flatMap(name).map { error.message.hasPrefix(beginning($0)) } ?? false
+    }
+
+    private static func beginning(_ trigger: String) -> String { "the trigger \(trigger) refuses" }
 
     static func remove(on connection: Connection) throws {
         connection.unboundWrites()

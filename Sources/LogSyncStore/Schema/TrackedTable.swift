@@ -316,9 +316,10 @@ final class TrackedTable {
     lazy var insertRows = insertRows(or: "OR FAIL ")
     /// The same, of one row.
     var insertRow: String { insertRows(or: abortClause) }
-    /// What imports say of conflicts of one row: `OR ABORT `, lest the table's own clauses act; nothing where triggers
-    /// that fire have their own.
-    var abortClause = "OR ABORT " { didSet { updates = [:] } }
+    /// What imports say of conflicts of one row.
+    var conflicts = WrittenConflicts.abort { didSet { updates = [:] } }
+    /// The clause of statements that are not ``RowStatement``s.
+    private var abortClause: String { conflicts == .unsaid ? "" : WrittenConflicts.abortClause }
 
     private func insertRows(or conflict: String) -> String {
         let names = (integerKeyPosition == nil ? [rowid] : []) + columns.map { SQL.name($0.local) }
@@ -335,11 +336,15 @@ final class TrackedTable {
     /// Writes columns of one row by position: takes their values, then the rowid, or the key of a table without one.
     func update(_ positions: [Int]) -> String {
         if let known = updates[positions] { return known }
-        let assignments = positions.map { "\(SQL.name(columns[$0].local)) = ?" }
-        let condition = hasRowid ? "\(rowid) = ?" : keyCondition
-        let sql = "UPDATE \(abortClause)\(quoted) SET \(assignments.joined(separator: ", ")) WHERE \(condition)"
+        let sql = update(positions, or: abortClause)
         updates[positions] = sql
         return sql
+    }
+
+    func update(_ positions: [Int], or conflict: String) -> String {
+        let assignments = positions.map { "\(SQL.name(columns[$0].local)) = ?" }
+        let condition = hasRowid ? "\(rowid) = ?" : keyCondition
+        return "UPDATE \(conflict)\(quoted) SET \(assignments.joined(separator: ", ")) WHERE \(condition)"
     }
 
     lazy var updateClock = """

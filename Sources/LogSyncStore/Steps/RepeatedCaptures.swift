@@ -129,12 +129,11 @@ struct RepeatedCaptures {
             if let values = row.values {
                 let changed = table.columns.indices.filter { values[$0] != present.values[$0] }
                 if !changed.isEmpty {
-                    let statement = try connection.prepare(table.update(changed))
+                    let statement = try RowStatement(table, on: connection) { table.update(changed, or: $0) }
                     let place = table.hasRowid ? [.integer(position)] : key
-                    for (index, value) in (changed.map { values[$0] } + place).enumerated() {
-                        statement.bind(value, at: index + 1)
+                    guard try statement.write(changed.map { values[$0] } + place) != .refused else {
+                        throw UncertainRepetition()
                     }
-                    guard try statement.write() != .refused else { throw UncertainRepetition() }
                 }
             } else {
                 try shownRows.remove(row.identity, at: position, in: table)

@@ -19,6 +19,8 @@ package enum Joinability: Sendable, Equatable {
 package struct UnwritableSnapshot: Error {
     /// As a sentence without its end.
     package var detail: String
+    /// Whether it is a trigger of this store's program that refuses a row.
+    package var isOfTrigger = false
 }
 
 /// What joining a snapshot changed in the store.
@@ -70,23 +72,33 @@ extension Store {
     /// Whether a snapshot has all that this store has of the transactions for which it stands, with the same values, and as
     /// far as that can be told nothing beyond: so that files which hold them may go for it.
     ///
-    /// - Parameter open: opens the snapshot, whose bytes have been verified.
-    /// - Returns: false, too, where it stands for transactions that have not been imported here, or for another history.
-    /// - Throws: what `open` and reading throw.
-    package func agrees(with open: () throws -> SnapshotReader) throws -> Bool {
-        let reader = try open()
+    /// - Parameters:
+    ///   - record: records what is pending; called again where programs have written meanwhile. nil to write nothing.
+    ///   - open: opens the snapshot, whose bytes have been verified; called once or more.
+    /// - Returns: false, too, where it stands for transactions that have not been imported here, or for another history; nil
+    ///   where programs have written what is not recorded, so that it cannot be told.
+    /// - Throws: what the closures and reading throw.
+    package func agrees(
+        recording record: (() throws -> Void)? = nil, with open: () throws -> SnapshotReader
+    ) throws -> Bool? {
+        let manifest = try open().manifest
         // What it says of branches that are not known here is not taken over for this.
-        guard try reader.manifest.branches.allSatisfy(branches().contains),
-            try joinability(of: reader.manifest) == .nothingNew
+        guard try manifest.branches.allSatisfy(branches().contains), try joinability(of: manifest) == .nothingNew
         else { return false }
-        return try database.read { store in
+        // What a program has written, and nobody recorded, would be taken for what the transactions hold.
+        func agrees(_ store: OpenStore) throws -> Bool {
             // A peer of which nothing was imported has no number.
-            guard reader.manifest.peers.allSatisfy({ store.peers[$0.id] != nil }) else { return false }
-            let agreement = try SnapshotAgreement(store, reader.manifest)
+            guard manifest.peers.allSatisfy({ store.peers[$0.id] != nil }) else { return false }
+            let (reader, agreement) = (try open(), try SnapshotAgreement(store, manifest))
             while let rows = try reader.next() {
                 guard try agreement.holds(rows) else { return false }
             }
-            return try agreement.lacksNone() && agreement.hasNoneBeyond(reader.manifest.vector)
+            return try agreement.lacksNone() && agreement.hasNoneBeyond(manifest.vector)
+        }
+        if let record { return try whereAllIsRecorded(record, agrees) }
+        return try database.read { store in
+            if try agrees(store) { return true }
+            return try Self.isAllRecorded(store) ? false : nil
         }
     }
 
@@ -117,7 +129,9 @@ extension Store {
             guard let refused = try database.withConnection({ try RefusedTransaction(error, on: $0) }) else {
                 throw error
             }
-            if refused.isOfProgram { throw UnwritableSnapshot(detail: refused.detail) }
+            if refused.isOfProgram || refused.isOfTrigger {
+                throw UnwritableSnapshot(detail: refused.detail, isOfTrigger: refused.isOfTrigger)
+            }
             throw LogSyncError(
                 .malformedLog, "the rows of a snapshot make no sense (\(refused.detail)); nothing of it was imported",
                 help: "Another snapshot or the log files are used instead.")

@@ -15,18 +15,34 @@ extension Store {
     package func writeSnapshot(
         publishBlob: ((BlobID, Bytes) throws -> Void)? = nil, _ write: @escaping ([UInt8]) throws -> Void
     ) throws -> TakenSnapshot {
-        for _ in 0..<Self.momentsToTry {
-            _ = try record()
-            let taken = try database.read { store -> TakenSnapshot? in
-                // What was committed since the recording would be shown without its entries.
-                guard try !SchemaReconciliation.isNeeded(store), try PendingRows(store).isEmpty else { return nil }
-                return try SnapshotSource(store, publishBlob: publishBlob, write: write).take()
-            }
-            if let taken { return taken }
+        let taken = try whereAllIsRecorded({ _ = try self.record() }) {
+            try SnapshotSource($0, publishBlob: publishBlob, write: write).take()
         }
+        if let taken { return taken }
         throw LogSyncError(
             .locked, "\(path) is written so often that no snapshot could be taken; nothing was changed",
             help: "Run the command again when its programs are less busy.")
+    }
+
+    /// Reads the store as of a moment at which nothing is pending: what was committed since the last recording would be shown
+    /// without its entries.
+    ///
+    /// - Parameter record: records what is pending.
+    /// - Returns: nil where programs write so often that no such moment was found.
+    func whereAllIsRecorded<Result>(
+        _ record: () throws -> Void, _ body: (OpenStore) throws -> Result
+    ) throws -> Result? {
+        for _ in 0..<Self.momentsToTry {
+            try record()
+            let result = try database.read { try Self.isAllRecorded($0) ? body($0) : nil }
+            if let result { return result }
+        }
+        return nil
+    }
+
+    /// Whether nothing is pending, and the schema is the one that is known.
+    static func isAllRecorded(_ store: OpenStore) throws -> Bool {
+        try !SchemaReconciliation.isNeeded(store) && PendingRows(store).isEmpty
     }
 
     private static let momentsToTry = 100
@@ -36,9 +52,7 @@ extension Store {
         try database.read { store in
             var bytes: UInt64 = 0
             let source = try SnapshotSource(store, publishBlob: { _, _ in }) { bytes += UInt64($0.count) }
-            // What has to be recorded first would be shown without its entries.
-            let isRecorded = try !SchemaReconciliation.isNeeded(store) && PendingRows(store).isEmpty
-            let taken = isRecorded ? try source.take() : nil
+            let taken = try Self.isAllRecorded(store) ? source.take() : nil
             return ExpectedSnapshot(manifest: source.manifest, bytes: bytes, blobs: taken?.blobs.map(\.id))
         }
     }

@@ -30,7 +30,7 @@ extension ReplicatedStore {
     fileprivate func rescan(_ scan: ContainerScan?) throws -> RescanReport {
         let prepared = try store.prepareRescan()
         let names = try prepared.unidentified.isEmpty ? [:] : names(of: prepared.unidentified, scan)
-        let (found, left) = try store.rescan(prepared, naming: names)
+        let (captured, found, left) = try store.rescan(prepared, naming: names)
         for table in prepared.capturedAgain {
             logger.notice("\(place.path): the triggers of \(table) were gone; they are back")
         }
@@ -38,7 +38,13 @@ extension ReplicatedStore {
             (recorded?.counts ?? [:]).filter { $0.key != SettingTable.name }
         }
         return RescanReport(
-            store: place.path, pending: counts(prepared.pending), found: counts(found),
+            store: place.path,
+            pending: counts(prepared.pending).merging(counts(captured)) { counts, more in
+                var sum = counts
+                sum += more
+                return sum
+            },
+            found: counts(found),
             capturedAgain: prepared.capturedAgain,
             nameless: left.sorted { $0.key < $1.key }.map { RescanReport.Nameless(table: $0.key, rows: $0.value) },
             containerAvailable: scan != nil)

@@ -25,6 +25,8 @@ public struct HeldItem: Hashable, Sendable, Encodable {
         /// It makes sense, and a table of this store needs a function or collation that only its own program has, so that
         /// logsync cannot write it.
         case unwritable
+        /// It makes sense, and a trigger of this store's program refuses a row of it.
+        case trigger
         /// It would take up more than a file of its length should; `logsync peers accept-size` lets it in.
         case tooLarge = "too-large"
     }
@@ -37,6 +39,16 @@ public struct HeldItem: Hashable, Sendable, Encodable {
     public var reason: Reason
     /// One sentence for people.
     public var detail: String?
+    /// Of one that waits for another transaction: the one that is held here for a reason of its own and keeps that from being
+    /// imported; nil where it has not come.
+    package var cause: Cause?
+
+    /// A transaction for which others are held.
+    package struct Cause: Hashable, Sendable {
+        package var peer: PeerName
+        package var sequence: UInt64
+        package var reason: Reason
+    }
 
     public init(peer: PeerName, sequence: UInt64, file: String?, reason: Reason, detail: String? = nil) {
         self.peer = peer
@@ -71,6 +83,11 @@ extension HeldItem {
         }
         let rebuild =
             "where that is no more, logsync rebuild on a store that has imported it: its snapshot has all of it"
+        if reason == .dependency, let cause {
+            let item = HeldItem(peer: cause.peer, sequence: cause.sequence, file: nil, reason: cause.reason)
+            let other = "\(cause.peer.name):\(cause.sequence)"
+            return "it comes in after \(other), which is held here (\(cause.reason.rawValue)): \(item.help(at: store))"
+        }
         return switch reason {
         case .dependency:
             "wait for the sync engine; if it stays so, run logsync sync on the store of the peer that it waits for, or, "
@@ -86,6 +103,9 @@ extension HeldItem {
                 + "goes on. Where others have imported it, logsync snapshot on one of their stores lets in what comes after"
         case .unwritable:
             LoadableExtension.remedy + "; what waits comes in then, and what does not depend on it goes on meanwhile"
+        case .trigger:
+            "mend the trigger of this store's program, or what is in the way in the table that it writes: it comes in with the "
+                + "next sync then, and what does not depend on it goes on meanwhile"
         case .tooLarge: "where it is meant, let it in with \(command("accept-size"))"
         case .fork: "run logsync status on every store of this content to see which two share an id"
         }

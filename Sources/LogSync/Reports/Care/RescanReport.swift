@@ -9,7 +9,7 @@ public struct RescanReport: Sendable, Encodable {
 
     public let format = 1
     public var store: String
-    /// What had been captured before and was recorded first, by table.
+    /// What triggers had captured, before and while rows were compared, and was recorded first, by table.
     public var pending: [String: ChangeCounts]
     /// What the comparison found, by table.
     public var found: [String: ChangeCounts]

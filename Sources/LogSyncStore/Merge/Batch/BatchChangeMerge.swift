@@ -49,6 +49,7 @@ final class BatchChangeMerge {
         guard group.kind != .insert, target.keepsValues, transaction.undecided.isEmpty,
             let table = target.table,
             store.batching(of: table).isSuperset(of: group.kind == .update ? .mergingUpdates : .mergingDeletes),
+            table.conflicts != .probed,
             // A reference may name a row that was folded, or one that has not come.
             !store.hasFolded, !store.hasReserved
         else { return nil }

@@ -48,7 +48,8 @@ final class BatchInserter {
 
     /// Whether rows of a table may be inserted in this way now.
     static func suits(_ table: TrackedTable, _ store: OpenStore, _ shownRows: ShownRows) throws -> Bool {
-        guard store.batching(of: table).isSuperset(of: .merging), !store.hasFolded, try !store.isContested(table)
+        guard store.batching(of: table).isSuperset(of: .merging), table.conflicts != .probed, !store.hasFolded,
+            try !store.isContested(table)
         else { return false }
         // An integer that a row left in this transaction may still be referred to.
         return table.localInteger == nil || !shownRows.integers.hasFreed(in: table)

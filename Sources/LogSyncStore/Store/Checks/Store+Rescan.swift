@@ -5,6 +5,8 @@ import LogSyncSQLite
 package struct PreparedRescan: Sendable {
     /// What was captured before and has been recorded first; nil for nothing.
     package var pending: RecordedTransaction?
+    /// Whether what was captured is recorded by itself; else the schema had changed, and it is found with all else.
+    var recordsCaptured: Bool
     /// The tables, by their names in the database, whose triggers were gone and are back.
     package var capturedAgain: [String]
     /// The rows that are gone and that nothing in the store identifies.
@@ -35,12 +37,13 @@ extension Store {
                 try !Capture.isSound($0, on: store.connection)
             }.map(\.schema.name)
             // Where the triggers are there, what they noted is a transaction of its own.
-            let pending =
-                try SchemaReconciliation.isNeeded(store) ? nil : RecordStep(store).run()
+            let recordsCaptured = try !SchemaReconciliation.isNeeded(store)
+            let pending = try recordsCaptured ? RecordStep(store).run() : nil
             let rescan = Rescan(store: store)
             let findings = try rescan.matchRecords(&compared)
             return PreparedRescan(
-                pending: pending, capturedAgain: capturedAgain, unidentified: try rescan.unidentified(compared),
+                pending: pending, recordsCaptured: recordsCaptured, capturedAgain: capturedAgain,
+                unidentified: try rescan.unidentified(compared),
                 findings: findings, compared: compared, schemaVersion: store.schemaVersion)
         }
     }
@@ -49,10 +52,10 @@ extension Store {
     ///
     /// - Parameter names: identities of rows that may be among the unidentified ones, by table as logs have it; others
     ///   do no harm.
-    /// - Returns: what was recorded, nil for nothing; and how many rows are left unidentified, by table, named as in
-    ///   the database. Other peers go on showing them.
+    /// - Returns: what programs wrote since it was prepared, as the triggers captured it, and what was found besides, nil for
+    ///   nothing; and how many rows are left unidentified, by table, named as in the database. Other peers go on showing them.
     package func rescan(_ prepared: PreparedRescan, naming names: [String: Set<RowIdentity>]) throws -> (
-        found: RecordedTransaction?, unidentified: [String: Int]
+        captured: RecordedTransaction?, found: RecordedTransaction?, unidentified: [String: Int]
     ) {
         let known = prepared.compared
         var compared = try comparedRows { rescan in
@@ -62,6 +65,8 @@ extension Store {
         return try database.write { store in
             let rescan = Rescan(store: store)
             var findings = prepared.findings
+            let captured =
+                try prepared.recordsCaptured && !SchemaReconciliation.isNeeded(store) ? RecordStep(store).run() : nil
             // What renumbers rows moves the schema's version, and what was compared has other numbers or columns then, also
             // where another process has followed.
             if try store.schemaVersion != prepared.schemaVersion || SchemaReconciliation.isNeeded(store) {
@@ -75,7 +80,7 @@ extension Store {
             for rows in try rescan.unidentified(compared) {
                 left[store.catalog[rows.table]?.schema.name ?? rows.table] = rows.digests.count
             }
-            return (found, left)
+            return (captured, found, left)
         }
     }
 }
