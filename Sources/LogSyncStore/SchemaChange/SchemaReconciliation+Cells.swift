@@ -158,7 +158,7 @@ extension SchemaReconciliation {
             let shown = !cell.isEmpty ? store.shown(cell, table.name, name) : others.contains(id) ? missing : nil
             let isDefault = value == missing
             let isAsHeld =
-                try writes?.sum(of: id, in: identity).map { $0 == value }
+                writes?.sum(of: id, in: identity).map { $0 == value }
                 ?? (held.map { $0 == digest } ?? (isDefault || value == shown)
                     || writes?.areOlder(than: cell, of: id, in: identity, rowid: found.rowid) ?? false)
             record.state.extend(to: id + 1)

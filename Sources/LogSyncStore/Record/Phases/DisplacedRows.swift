@@ -40,8 +40,10 @@ struct DisplacedRows {
     /// Reads the row of a key, noting its rowid; nil where there is none.
     private func currentRow(_ key: RowKey) throws -> TableReader.Row? {
         if key.natural == nil {
-            guard let rowid = key.rowid else { return nil }
-            return try reader.row(at: rowid)
+            guard let rowid = key.rowid, let row = try reader.row(at: rowid) else { return nil }
+            // A row without a NULL in its key has come since to where one with a NULL was.
+            let isOther = try table.capturesKey && !table.key.isEmpty && rows.identity(of: row.values) != nil
+            return isOther ? nil : row
         }
         guard table.hasRowid else { return try reader.row(withKey: key.values) }
         guard let rowid = try reader.rowid(withKey: key.values) else { return nil }
