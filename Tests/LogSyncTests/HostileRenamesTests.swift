@@ -221,6 +221,42 @@ struct HostileRenamesTests {
         #expect(report.warnings.contains { $0.contains("a, b of plain") && $0.contains("b, a") }, "\(report.warnings)")
     }
 
+    @Test("are said of columns where one that is here is called by another's")
+    func columnsExchanged() async throws {
+        let other = Self.tables.replacing("tag(name TEXT PRIMARY KEY, color TEXT)", with: "tag(color TEXT, name TEXT)")
+        try lie([Setting("tag.name", "color"), Setting("tag.color", "name")], schemas: [Self.tables, other])
+        try await a.sync()
+        let warnings = try await clone("c").report.warnings
+        let said = "the column tag.color is the one that was called name"
+        #expect(warnings.contains { $0.contains(said) }, "\(warnings)")
+    }
+
+    @Test("are followed without a word after a migration that everybody has made")
+    func migrated() async throws {
+        try a.execute(
+            """
+            CREATE TABLE book(id INTEGER PRIMARY KEY, mark TEXT UNIQUE, title TEXT);
+            INSERT INTO book VALUES(1, 'm', 't')
+            """)
+        try await a.sync()
+        let b = try await clone("b").store
+        try await settle(a, b)
+        let migration = """
+            CREATE TABLE new(id TEXT PRIMARY KEY, title TEXT); INSERT INTO new SELECT mark, title FROM book;
+            DROP TABLE book; ALTER TABLE new RENAME TO book
+            """
+        try a.execute(migration)
+        try await a.sync()
+        // Another peer has both columns still.
+        let warnings = try await clone("c").report.warnings
+        #expect(warnings.count == 1 && warnings[0].contains("nothing has to be done"), "\(warnings)")
+        try b.execute(migration)
+        try await settle(a, b)
+        let (d, report) = try await clone("d")
+        #expect(report.warnings.isEmpty, "\(report.warnings)")
+        #expect(try d.count("SELECT count(*) FROM book WHERE id = 'm' AND title = 't'") == 1)
+    }
+
     @Test("are followed where programs have exchanged them", arguments: [true, false])
     func honest(isOld: Bool) async throws {
         let b = try await clone("b").store

@@ -31,6 +31,8 @@ struct RenameEvidence {
     /// Each peer's schemas: the tables in order, and their columns.
     private var published: [PeerID: [(order: [String], tables: Tables)]] = [:]
     private var all: [Tables] { published.values.joined().map(\.tables) }
+    /// The schemas that peers have now; of a peer that does not say which, all of its.
+    private var present: [Tables] = []
     /// What a table of logs may be called, by its name there.
     private var localNames: [String: Set<String>] = [:]
 
@@ -45,6 +47,8 @@ struct RenameEvidence {
                 guard let outline = known[file.name.fingerprint], !outline.isEmpty else { continue }
                 let tables = Dictionary(outline.map { ($0.table, $0.columns) }) { first, _ in first }
                 published[peer.id, default: []].append((outline.map(\.table), tables))
+                let now = peer.description.value?.schema
+                if now == nil || now == file.name.fingerprint { present.append(tables) }
             }
         }
         for claim in claims where claim.kind == "rename" {
@@ -115,8 +119,9 @@ struct RenameEvidence {
             return "the table \(claim.target) is the one that was called \(claim.value)"
         case .column(let table, let local, let log):
             let names = names(of: table)
+            // Where no schema has the other name any more, nothing else can be shown under this one.
             guard local != log,
-                all.contains(where: { tables in
+                present.contains(where: { tables in
                     names.contains { tables[$0].map { $0.contains(local) && $0.contains(log) } ?? false }
                 })
             else { return nil }
