@@ -81,8 +81,8 @@ TIMED = ^LogSyncTests\.(WatchTests|ActiveReadersTests|RestoreTests)
 # What these test is files and what is durable, and they make theirs where TMPDIR says, or in /tmp. The others make theirs in
 # memory where that is not said and 4 GiB of it can be had: what SQLite makes durable, a disk takes a third of the tests' time for.
 ON_DISK = ^(LogSyncContainerTests\.|AcceptanceTests\.(DurabilityTests|KillTests|MountTests))
-# More options of `swift build`, for who builds but once: .ci/run has no information for debuggers made, nor for editors. What
-# tests have them, too, or each would plan the build anew.
+# More options of `swift build`, for who builds but once: .ci/run has no information for debuggers made. What tests have them,
+# too, or each would plan the build anew.
 BUILD_OPTIONS ?=
 
 test: deps
