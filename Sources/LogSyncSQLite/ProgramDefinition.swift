@@ -1,4 +1,4 @@
-package import LogSyncModel
+import LogSyncModel
 
 /// A function or collation that a program defines on its own connections, and that SQLite lacks on this one.
 ///

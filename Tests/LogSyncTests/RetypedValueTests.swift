@@ -17,7 +17,7 @@ struct RetypedValueTests {
     private func peers(_ schema: String, policy: (target: String, policy: String)? = nil) async throws -> [Machine] {
         try a.execute(schema)
         try await a.initialize()
-        if let policy { try await a.with { try await $0.setPolicy(policy.policy, for: policy.target) } }
+        if let policy { _ = try await a.with { try await $0.setPolicy(policy.policy, for: policy.target) } }
         try await settle(a)
         let others = [try await world.clone("b"), try await world.clone("c")]
         return [a] + others
@@ -59,7 +59,7 @@ struct RetypedValueTests {
         try b.execute(migration)
         if isSetLate {
             try await settle(a, b)
-            try await a.with { try await $0.setPolicy(value.policy, for: "t.x") }
+            _ = try await a.with { try await $0.setPolicy(value.policy, for: "t.x") }
         }
         try await settle(a, b, c, a, b, c)
         let d = try await world.clone("d")
