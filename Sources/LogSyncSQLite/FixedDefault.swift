@@ -19,7 +19,8 @@ package struct FixedDefault {
 
     package init(_ declared: String) {
         let tokens = SQLTokens(declared)
-        var parts: [String] = []
+        /// What stands in place of tokens, from the first of which to the last.
+        var parts: [(text: String, first: Int, last: Int)] = []
         var index = 0
         /// Whether these tokens come next, each either as it is spelled or any at all.
         func comes(_ next: String?..., from start: Int) -> Bool {
@@ -29,23 +30,32 @@ package struct FixedDefault {
         let asksTime = (0..<tokens.count).contains { Self.times.contains(tokens.word($0)) && comes("(", from: $0 + 1) }
         while index < tokens.count {
             let (word, text) = (tokens.word(index), tokens.text(index..<index + 1))
+            let first = index
+            var part = Self.words[word] ?? text
             switch word {
             case "RANDOM" where comes("(", ")", from: index + 1):
-                parts.append("0")
+                part = "0"
                 index += 2
-            case "RANDOMBLOB" where comes("(", from: index + 1): parts.append("zeroblob")
+            case "RANDOMBLOB" where comes("(", from: index + 1): part = "zeroblob"
             case _ where Self.times.contains(word) && comes("(", ")", from: index + 1):
-                parts.append("\(text)(\(Self.beginning))")
+                part = "\(text)(\(Self.beginning))"
                 index += 2
             case "STRFTIME" where comes("(", nil, ")", from: index + 1):
-                parts.append("\(text)(\(tokens.text(index + 2..<index + 3)), \(Self.beginning))")
+                part = "\(text)(\(tokens.text(index + 2..<index + 3)), \(Self.beginning))"
                 index += 3
-            case "'NOW'" where asksTime: parts.append(Self.beginning)
-            default: parts.append(Self.words[word] ?? text)
+            case "'NOW'" where asksTime: part = Self.beginning
+            default: break
             }
+            parts.append((part, first, index))
             index += 1
         }
-        isMomentary = parts != (0..<tokens.count).map { tokens.text($0..<$0 + 1) }
-        sql = parts.joined(separator: " ")
+        isMomentary = parts.map(\.text) != (0..<tokens.count).map { tokens.text($0..<$0 + 1) }
+        // Nothing comes between two tokens where nothing did: a number may be several.
+        sql = parts.indices.reduce("") { sql, index in
+            guard index > 0 else { return parts[index].text }
+            let (before, after) = (parts[index - 1].last, parts[index].first)
+            let both = tokens.text(before..<before + 1) + tokens.text(after..<after + 1)
+            return sql + (tokens.text(before..<after + 1) == both ? "" : " ") + parts[index].text
+        }
     }
 }

@@ -191,7 +191,7 @@ struct LockedWorkTests {
     @Test(
         "Rows that were written before a schema changed are merged with as little as others",
         arguments: [
-            "ALTER TABLE t ADD COLUMN r INTEGER DEFAULT 3", "ALTER TABLE t ADD COLUMN r",
+            "ALTER TABLE t ADD COLUMN r REAL DEFAULT -1.5", "ALTER TABLE t ADD COLUMN r",
             "ALTER TABLE t ADD COLUMN r TEXT NOT NULL DEFAULT 'x'; CREATE UNIQUE INDEX t_r ON t(r, k)",
             "ALTER TABLE t RENAME COLUMN v TO w", "CREATE UNIQUE INDEX t_v ON t(v)",
             "CREATE TABLE other(k TEXT PRIMARY KEY)",

@@ -55,10 +55,11 @@ struct DefaultTimesTests {
         "stands for itself where it is the same always",
         arguments: [
             ("'now'", "'now'"), ("CURRENT_TIMESTAMP", "'1970-01-01 00:00:00'"), ("current_date", "'1970-01-01'"),
-            ("(datetime('now', 'localtime'))", "( datetime ( '1970-01-01 00:00:00' , 'localtime' ) )"),
-            ("(unixepoch())", "( unixepoch('1970-01-01 00:00:00') )"), ("(random())", "( 0 )"),
-            ("(abs(random() % 7))", "( abs ( 0 % 7 ) )"), ("(lower('NOW'))", "( lower ( 'NOW' ) )"),
-            ("(strftime('%s'))", "( strftime('%s', '1970-01-01 00:00:00') )"), ("\"random\"", "\"random\""),
+            ("(datetime('now', 'localtime'))", "(datetime('1970-01-01 00:00:00', 'localtime'))"),
+            ("(unixepoch())", "(unixepoch('1970-01-01 00:00:00'))"), ("(random())", "(0)"),
+            ("(abs(random() % 7))", "(abs(0 % 7))"), ("(lower('NOW'))", "(lower('NOW'))"),
+            ("(strftime('%s'))", "(strftime('%s', '1970-01-01 00:00:00'))"), ("\"random\"", "\"random\""),
+            ("-1.5", "-1.5"), ("(2.5e-3 + random())", "(2.5e-3 + 0)"), ("x'6162'", "x'6162'"),
         ])
     func fixed(declared: String, fixed: String) {
         #expect(FixedDefault(declared).sql == fixed)
