@@ -64,7 +64,7 @@ extension SchemaReconciliation {
     ///   - name: what logs call the table.
     func inheritPolicies(of former: String, by schema: TableSchema, called name: String) throws {
         let settings = Settings(store)
-        for kind in ["policy", "delete-policy", "unique-policy"] {
+        for kind in Policies.kinds {
             let policies = try settings.values(kind)
             let known = Set(policies.keys.map(\.folded))
             for (target, policy) in policies where target.folded.hasPrefix(former.folded) {

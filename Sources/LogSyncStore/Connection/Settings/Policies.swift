@@ -34,7 +34,10 @@ struct Policies {
         tablePolicies.contains(policy) || policy == MergePolicy.lastWriterRow.name
     }
 
-    /// The setting's kinds, by what a policy is about; a table may have one of each.
+    /// The kinds of settings that say a policy.
+    static let kinds = ["policy", "delete-policy", "unique-policy"]
+
+    /// Which of these it is, by what a policy is about; a table may have one of each.
     static func kind(of policy: String) -> String {
         switch policy {
         case "delete-wins", "delete-loses": "delete-policy"

@@ -19,9 +19,9 @@ final class BatchInserter {
     private let parents: ParentIntegerCache
     /// The greatest integer that the table has or has given out, in rows that wait, too.
     private var highest: Int64 = 0
-    /// What the missing columns begin with, by position.
-    private let defaults: [Int: Value]
-    /// The values of the row at hand by position.
+    /// The positions of the other columns.
+    private let given: [Int]
+    /// The values of the row at hand by position; of missing columns what they begin with, in all rows.
     private var values: [Value]
     private let key: [Int]
     private let collations: [Collation]
@@ -63,7 +63,7 @@ final class BatchInserter {
         self.store = store
         self.shownRows = shownRows
         clock = try BatchClockInserter(table, store, stamp, without: missing.map { table.columns[$0].id })
-        defaults = Dictionary(uniqueKeysWithValues: missing.map { ($0, store.defaultValue(of: table, $0)) })
+        given = table.columns.indices.filter { !missing.contains($0) }
         integerKey = table.integerKeyPosition
         batch = RowsParameter(width: table.insertWidth)
         // Where triggers fire, or a STRICT table looks at types, a row that is refused takes all of its statement with it.
@@ -74,6 +74,7 @@ final class BatchInserter {
         exists = try store.connection.prepare(table.existsByRowid)
         parents = try ParentIntegerCache(table, store)
         values = [Value](repeating: .null, count: table.columns.count)
+        for position in missing { values[position] = store.defaultValue(of: table, position) }
         key = table.key.map(\.index)
         collations = table.key.map(\.collation)
         refersToItself = table.columns.contains { $0.reference == table.name }
@@ -155,11 +156,7 @@ final class BatchInserter {
                 values[position] = part.value
             }
         }
-        for position in values.indices where !isSaid || !key.contains(position) {
-            if let value = defaults[position] {
-                values[position] = value
-                continue
-            }
+        for position in given where !isSaid || !key.contains(position) {
             guard let given = try local(value(position), at: position) else { return false }
             values[position] = given
         }
