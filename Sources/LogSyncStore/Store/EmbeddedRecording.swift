@@ -1,7 +1,7 @@
 import Foundation
 package import GRDB
-package import LogSyncFormat
-package import LogSyncModel
+import LogSyncFormat
+import LogSyncModel
 import LogSyncSQLite
 
 /// Records what a program's own transaction has changed, within that transaction and on the program's connection.

@@ -55,8 +55,7 @@ extension RowRecorder {
         guard isOfMigration(row) else { return [:] }
         let keys = Set(table.key.map(\.index))
         var times: [Int: Int64] = [:]
-        for position in table.columns.indices where try !keys.contains(position) && !isDefault(row[position], position)
-        {
+        for position in table.columns.indices where !keys.contains(position) && !isDefault(row[position], position) {
             times[position] = try recorder.moved.time(of: row, in: position, of: table)
         }
         return times
