@@ -70,6 +70,11 @@ package struct SchemaFindings: Sendable, Equatable {
             && namingChanges.isEmpty
     }
 
+    /// Whether what a table's rows hold, and name other rows by, means what it did.
+    func areValuesAsBefore(in table: Int64) -> Bool {
+        retypedColumns[table] == nil && namingChanges[table] == nil
+    }
+
     package init() {}
 
     mutating func formUnion(_ other: SchemaFindings) {

@@ -43,7 +43,7 @@ struct ClockLayoutChange {
         try Capture.install(table, on: connection)
         var areOthers = false
         if !wasCaptured && former == nil {
-            areOthers = try SchemaReconciliation.noteRebuilt(table, in: store)
+            areOthers = try RebuiltRows(store: store, table: table).note().areOthers
         } else if !(keepsPending && wasCaptured) {
             try Capture.noteEverything(table, on: connection)
         }

@@ -23,6 +23,12 @@ struct ColumnChanges {
     var regained: [Int] = []
     /// Those of the added ones of which it has been decided whether they refer to other rows (``HeldReferences``).
     var released: [Int] = []
+
+    /// Whether each is what it was, but for what it may be called.
+    var areNone: Bool {
+        added.isEmpty && dropped.isEmpty && replaced.isEmpty && held.isEmpty && heldReferences.isEmpty
+            && decided.isEmpty && renamedLate.isEmpty
+    }
 }
 
 extension SchemaReconciliation {

@@ -77,8 +77,8 @@ struct SchemaReconciliation {
             } else if !isCaptured {
                 // A rebuild dropped the triggers, so that writes to the rows since then were not captured.
                 try Capture.install(table, on: connection)
-                areOthers = try Self.noteRebuilt(table, in: store)
-                findings.orphanScans.insert(table.id)
+                areOthers = try noteRebuilt(
+                    table, columns[table.id], hasNewReferences: references[table.id] != nil, &findings)
             } else if try !Capture.reachesRowids(of: table, on: connection) {
                 try Capture.renew(table, on: connection)
                 findings.orphanScans.insert(table.id)

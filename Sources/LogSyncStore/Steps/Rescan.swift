@@ -38,8 +38,7 @@ struct Rescan {
         for table in store.catalog.tables {
             if let found = compared[table.id] {
                 findings.orphans[table.id] = found.orphans
-                for row in found.rows { try table.noteFound(at: [.integer(row)], on: connection) }
-                for key in found.keys { try table.noteFound(at: key, on: connection) }
+                try found.note(in: table, on: connection)
             } else {
                 try Capture.noteEverything(table, on: connection)
             }

@@ -79,16 +79,3 @@ struct RemadeRows {
         }
     }
 }
-
-extension SchemaReconciliation {
-    /// Notes all rows of a table that has lost its triggers to a rebuild: as far as that can be told, which rows they are.
-    ///
-    /// - Returns: whether they are others than they were.
-    static func noteRebuilt(_ table: TrackedTable, in store: OpenStore) throws -> Bool {
-        let moves = try RenumberedRows(store: store, table: table).note()
-        let areOthers = try RemadeRows(store: store, table: table).note(besides: moves)
-        try Capture.noteEverything(
-            table, on: store.connection, milliseconds: areOthers ? "0" : SQL.milliseconds)
-        return areOthers
-    }
-}

@@ -12,6 +12,12 @@ struct DifferingRows: Sendable {
 
     /// How many rows are remembered by their keys; where there are more, all are compared again when they are recorded.
     static let mostKeys = 20_000
+
+    /// Lets the next recording compare them.
+    func note(in table: TrackedTable, on connection: Connection) throws {
+        for row in rows { try table.noteFound(at: [.integer(row)], on: connection) }
+        for key in keys { try table.noteFound(at: key, on: connection) }
+    }
 }
 
 /// Compares a table's rows with their clock records, by the digests of both: a portion at a time, each on one state of the store.
