@@ -25,6 +25,11 @@ package struct Coverage: Sendable {
         sequences[Int(number)] = sequence
     }
 
+    /// Up to where the transactions of a peer are covered; 0 for none.
+    package func sequence(of number: Int64) -> UInt64 {
+        isEverything ? .max : number < sequences.count ? sequences[Int(number)] : 0
+    }
+
     @inlinable @inline(__always)
     package func covers(_ stamp: Stamp) -> Bool {
         isEverything || (stamp.peer < sequences.count && stamp.sequence <= sequences[Int(stamp.peer)])

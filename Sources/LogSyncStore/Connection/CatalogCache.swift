@@ -18,6 +18,8 @@ struct CatalogCache {
     var hasHeldReferences: Bool?
     /// Whether there may be cells of parked rows that no log has (``LeftCells``).
     var hasLeftCells: Bool?
+    /// Whether there may be rows that others have deleted of tables which are not here (``AbsentTombstones``).
+    var hasTombstones: Bool?
     /// Whether another peer has said of columns since what they were called (``LateRenames``).
     var hasLateRenames: Bool?
     /// Whether the store is known to have noted what its references mean.

@@ -158,7 +158,7 @@ enum StoreSchema {
         """
 
     /// What is made when it is first needed.
-    static let later = [undecided, dropped, left]
+    static let later = [undecided, dropped, left, tombstones]
 
     static let undecided = """
         -- What rows held in columns of which it is to be decided what they are, as digests.
@@ -185,6 +185,12 @@ enum StoreSchema {
             PRIMARY KEY(table_name, identity)) WITHOUT ROWID;
         CREATE INDEX IF NOT EXISTS logsync_dropped_integer ON logsync_dropped(table_name, integer);
         CREATE INDEX IF NOT EXISTS logsync_dropped_digests ON logsync_dropped(table_name, digests);
+        """
+
+    static let tombstones = """
+        -- Rows that other peers have deleted of tables that are not here.
+        CREATE TABLE IF NOT EXISTS logsync_tombstone(
+            table_name TEXT NOT NULL, identity BLOB NOT NULL, PRIMARY KEY(table_name, identity)) WITHOUT ROWID;
         """
 
     /// The keys under which rows stand whose own keys name a folded row; from format 4 on.

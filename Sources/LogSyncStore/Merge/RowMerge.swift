@@ -117,6 +117,7 @@ struct RowMerge {
         guard let table, try !full.isAlive || !isLeft(whereabouts, full) else {
             notes.note(row.tableName, row.group.kind)
             if full.isAlive || full.hasCells { try hide(full, .unknownTable) }
+            if table == nil && !full.isAlive { try AbsentTombstones(store).note(identity, of: row.tableName) }
             return
         }
         if full.isAlive {

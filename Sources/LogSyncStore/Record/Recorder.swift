@@ -105,6 +105,8 @@ final class Recorder {
         while try tables.contains(where: { try $0.assignIdentities() }) {}
         // Old names are freed before any row is written under one.
         for table in tables.reversed() { try table.releaseFormerIdentities() }
+        // What others have deleted before this store's program has made it, too, is not inserted.
+        for table in tables.reversed() { try table.removeRowsDeletedElsewhere() }
         // Deletes come first, children before parents: what they free is taken by inserts of the same transaction.
         for table in tables.reversed() { try table.writeDeletes() }
         try writer?.flush()

@@ -35,6 +35,8 @@ final class TableRecording {
     private var migration: MigrationPass?
     /// New columns, by position, and whether migrations have put something into them.
     private var filledColumns: [Int: Bool] = [:]
+    /// New columns, by position, and whether another peer's migration has made the same of most rows (``RepeatedFills``).
+    var repeatedFills: [Int: Bool] = [:]
     /// Of the rows that are captured here.
     lazy var surrogates = SurrogateHash(store, table)
 
@@ -102,8 +104,9 @@ final class TableRecording {
             !recorder.undecidedTables.contains(table.id),
             // What columns say that nobody has written is not always what they show.
             !store.policies.recordsWholeRows(table.name),
-            // What went may have been put into it.
-            findings.gone.isEmpty || !findings.newTables.contains(table.id)
+            // What went may have been put into it, and what has been deleted elsewhere.
+            try !findings.newTables.contains(table.id)
+                || findings.gone.isEmpty && AbsentTombstones(store).identities(of: table.name).isEmpty
         else { return false }
         return try !store.isContested(table)
     }

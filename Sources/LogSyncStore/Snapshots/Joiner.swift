@@ -189,6 +189,7 @@ final class Joiner {
         if let ours, joined.hasSameEntries(as: ours) { return }
         noteLost(joined, formerly: ours)
         if kept != nil { _ = try HiddenRows(store).remove(theirs.table, theirs.identity) }
+        if table == nil && !joined.isAlive { try AbsentTombstones(store).note(joined.identity, of: joined.table) }
         guard joined.isAlive || joined.hasCells else {
             if kept?.state == .parked { notes.note(theirs.table, .delete) }
             return

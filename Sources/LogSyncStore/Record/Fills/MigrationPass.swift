@@ -6,7 +6,8 @@ import LogSyncSQLite
 ///
 /// A trigger says that a row was written, not by whom. A migration that fills a column goes over the rows: by a statement,
 /// all of whose rows have its time, or one row after the other in the order of keys; where there is one row, its first write
-/// is that. What is written to a row after the last such pass is the program's, and no fill.
+/// is that. What is written to a row after the last such pass is the program's, and no fill. So are several rows that are written
+/// at once when a pass has gone over all of them before, if not soon after that, and in order, as one statement writes them.
 struct MigrationPass {
     /// The last pending number of the last pass; 0 where there was none.
     private(set) var end: Int64 = 0
@@ -27,6 +28,12 @@ struct MigrationPass {
     private var firstNumber: Int64 = 0
 
     private var rows: Set<RowKey> = []
+    /// Whether these were written in the order of their keys.
+    private var areInOrder = true
+    /// When the last pass over all rows was, in milliseconds since 1970; nil where there was none.
+    private var lastWhole: Int64?
+    /// For how long, in milliseconds, a migration goes on after such a pass has begun: it takes longer the more rows there are.
+    private var pause: Int64 { 300 + all / 50 }
     private var milliseconds: Int64?
     private var ascending: (count: Int64, last: RowKey?) = (0, nil)
     private var lastNumber: Int64 = 0
@@ -81,7 +88,10 @@ struct MigrationPass {
             return
         }
         if self.milliseconds != milliseconds || rows.contains(key) { endStatement() }
-        if let last = ascending.last, !Self.precedes(last, key) { endOrder() }
+        if let last = ascending.last, !Self.precedes(last, key) {
+            endOrder()
+            areInOrder = rows.isEmpty
+        }
         if ascending.last == nil { firstNumber = number }
         let former = latest[key]
         if !passes.isEmpty, !(former.map { passes.contains($0.number) } ?? false) {
@@ -97,21 +107,28 @@ struct MigrationPass {
     private mutating func endStatement() {
         // Of a table's only row the first write goes over all rows; what comes after it does not.
         let isOnly = rows.count == 1 && all == 1 && end == 0 && single.isEmpty
-        if rows.count > 1 || isOnly {
+        let isWhole = rows.count >= all
+        let isLate = !isWhole && isAfterWhole
+        if rows.count > 1 && !isLate || isOnly {
             end = lastNumber
-            if rows.count < all { edits.formUnion(rows) }
+            if isWhole { lastWhole = milliseconds } else { edits.formUnion(rows) }
+        } else if let milliseconds {
+            for key in rows { single.append((key, lastNumber, milliseconds)) }
         }
-        if rows.count == 1, !isOnly, let key = rows.first, let milliseconds {
-            single.append((key, lastNumber, milliseconds))
-        }
-        rows = []
-        milliseconds = nil
+        (rows, areInOrder, milliseconds) = ([], true, nil)
+    }
+
+    /// Whether the rows at hand were written by no statement of a migration that has gone over all rows before.
+    private var isAfterWhole: Bool {
+        guard let lastWhole, let milliseconds else { return false }
+        return !areInOrder || milliseconds - lastWhole > pause
     }
 
     /// Two rows may well be written in order by chance.
     private mutating func endOrder() {
         if ascending.count > 2, ascending.count >= all {
             end = lastNumber
+            lastWhole = milliseconds ?? single.last?.milliseconds ?? lastWhole
             while let last = single.last, last.number >= firstNumber { single.removeLast() }
         }
         ascending = (0, nil)

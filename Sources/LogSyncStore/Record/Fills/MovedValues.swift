@@ -9,6 +9,7 @@ final class MovedValues {
     private var connection: Connection { recorder.store.connection }
     /// By table id and position of new columns; nil for a column that was made of something else.
     private var times: [[Int64]: GoneValues.Times?] = [:]
+    private var known: [GoneValues.Times]?
 
     init(_ recorder: Recorder) { self.recorder = recorder }
 
@@ -23,6 +24,29 @@ final class MovedValues {
         if let time = times[UInt32(truncatingIfNeeded: row.values.digests[position])] { return time }
         // No trigger may have seen it.
         return gone.unrecorded ?? (row.touched.milliseconds > 0 ? row.touched.milliseconds : recorder.milliseconds)
+    }
+
+    /// When a program has written a value that went, into whichever column a migration has put it, in milliseconds since 1970:
+    /// 0 where no edit of it is known.
+    func time(ofAny row: RowRecorder.Row, in position: Int) throws -> Int64 {
+        guard row[position].tellsRows else { return 0 }
+        let digest = UInt32(truncatingIfNeeded: row.values.digests[position])
+        return try all.compactMap { $0[digest] }.max() ?? 0
+    }
+
+    /// Of all columns that went.
+    private var all: [GoneValues.Times] {
+        get throws {
+            if let known { return known }
+            var all = Array(gone.columns.values.joined())
+            for name in gone.tables {
+                for column in try DroppedRows(recorder.store).drop(of: name)?.columns.indices ?? 0..<0 {
+                    all.append(try times(of: column, in: name))
+                }
+            }
+            known = all
+            return all
+        }
     }
 
     /// The column from which a new one's values are: one that held half of the first of them, or several that no other would.

@@ -36,12 +36,20 @@ extension RowRecorder {
                 cells.append(TransactionWriter.Cell(column: name, value: value))
                 continue
             }
-            guard isDefault(row[position], position) || Self.isLater(cell, than: moved[position], of: carried) else {
-                continue
-            }
+            // Of what a migration has made of nothing that is known to have been edited, programs' edits count.
+            let made = try moved[position] ?? (isOfMigration(row) ? recorder.moved.time(ofAny: row, in: position) : nil)
+            let isWritten = Self.isLater(cell, than: made, of: carried)
+            guard isDefault(row[position], position) || isWritten else { continue }
             let column = table.columns[position]
-            state.setCell(column.id, CellState(versions: [version]))
-            for index in cells.indices where cells[index].column == column.name { cells[index].value = value }
+            // It stays an edit, at its time, for a third peer that comes with its own migration.
+            let time = isWritten && isOfMigration(row) ? cell.stamps.map(\.time).max() : nil
+            var own = version
+            own.stamp.time = time ?? stamp.time
+            state.setCell(column.id, CellState(versions: [own]))
+            for index in cells.indices where cells[index].column == column.name {
+                cells[index].value = value
+                cells[index].time = time
+            }
             isShown = true
         }
         return isShown

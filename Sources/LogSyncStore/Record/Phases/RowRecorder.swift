@@ -240,11 +240,11 @@ struct RowRecorder {
                 shown = store.shown(cell, table.name, column.name)
                 known = cell.stamps.map(\.time.milliseconds).max() ?? 0
                 // Of a key that each peer's migration has made, the first one stays: other rows refer to it. So it does where the
-                // migration has found the row as it was there: what differs was written.
+                // migration has found the row as it was there, unless it is made of what other rows hold.
                 isWritten =
                     try !cell.isFilled(record.state) || table.key.contains { $0.index == index }
-                    || !isChanged && !recording.mayHaveLostEdit(row.key)
-                        && record.state.isUnchanged(since: cell, recorder)
+                    || !recording.isMadeOfMore(than: cell, at: index) && !isChanged
+                        && !recording.mayHaveLostEdit(row.key) && record.state.isUnchanged(since: cell, recorder)
                 isKept = true
             }
             let isFilled =
