@@ -10,6 +10,8 @@ final class ConstraintProbe {
     private var made: [Int64: String] = [:]
     /// Integers that stand for rows while their own are not known.
     private var integers: [RowIdentity: Int64] = [:]
+    /// What the next row has for an integer of its own: far from that of any other, so that expressions of two are not equal.
+    private var ownInteger = -(Int64(1) << 61)
     private var connection: Connection { store.connection }
 
     init(_ store: OpenStore, shownRows: ShownRows) {
@@ -28,7 +30,8 @@ final class ConstraintProbe {
         var arguments: [Value] = []
         if let integer = table.localInteger {
             names.append(integer)
-            arguments.append(.integer(1))
+            arguments.append(.integer(ownInteger))
+            ownInteger += 1 << 32
         }
         for (column, value) in zip(table.columns, values) {
             names.append(column.local)

@@ -136,6 +136,7 @@ extension Store {
         try store.acceptSchemaVersion()
         try store.save(generation: firstGeneration)
         if !records {
+            report.refusals += try UndecidableIndex.all(in: store.catalog, on: connection).map(registering.refusal)
             report.warnings += try [UntendedTables(on: connection).warning].compactMap(\.self)
             report.warnings += try store.unmadeTriggersNow().map { trigger in
                 "the trigger \(trigger.object) cannot be done for rows that come (\(trigger.reason)): what it keeps has to be "
