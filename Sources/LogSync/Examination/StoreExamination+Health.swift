@@ -105,6 +105,11 @@ extension StoreExamination {
                 why: "the table \(index.reason); a row that another peer shows may be refused here, and wait",
                 help: index.remedy)
         }
+        findings += health.generatedKeys.map { key in
+            Finding(
+                "generated-key", .note, "\(key.complaint)", at: "\(path): \(key.child)",
+                why: key.consequence, help: key.remedy)
+        }
         for (column, count) in health.untranslated.sorted(by: { $0.key < $1.key }) {
             findings.append(
                 Finding(

@@ -25,6 +25,8 @@ package struct StoreHealth: Sendable {
     package var writtenOut: [String: String] = [:]
     /// UNIQUE indexes that allow other rows on each peer.
     package var undecidable: [UndecidableIndex] = []
+    /// Foreign keys that are not enforced because of generated columns among theirs.
+    package var generatedKeys: [GeneratedForeignKey] = []
     /// Tables whose triggers are gone.
     package var withoutTriggers: [String] = []
     /// Tables of logsync's own that are gone and are made again when the store is recorded.
@@ -99,6 +101,7 @@ extension Store {
                 try health.addReferences(of: table, store)
             }
             health.undecidable = try UndecidableIndex.all(in: store.catalog, on: connection)
+            health.generatedKeys = store.catalog.generatedForeignKeys()
             let declined = try LaterColumns(connection).declined()
             for report in try TextReferences(catalog: store.catalog, connection: connection).declared() {
                 guard let table = store.catalog[local: report.table],
