@@ -131,6 +131,7 @@ public actor Replicator {
         try warnOfUndecided()
         try warnOfUndecidedKeys()
         try warnOfUnwritable()
+        try warnOfUndecidable()
         return result
     }
 
@@ -181,6 +182,12 @@ public actor Replicator {
                 \(table.table) in \(path) cannot be written by logsync: \(table.reason). What other peers write there waits: \
                 \(LoadableExtension.remedy)
                 """)
+        }
+    }
+
+    private func warnOfUndecidable() throws {
+        for index in try inspect({ try $0.store.undecidableIndexes() }) {
+            configuration.logger.warning("\(index.table) in \(path) \(index.reason): \(index.remedy)")
         }
     }
 

@@ -92,7 +92,8 @@ package final class RowsParameter {
     /// - Parameter statement: takes the rows as its first argument, and inserts one for each OR FAIL: where a constraint
     ///   refuses a row, those before it stand, and the next run begins with the one after it. Where triggers fire, SQLite
     ///   fetches all rows before it writes any: then there may be no more than one.
-    /// - Returns: the rows that a constraint refused, in their order.
+    ///   Where an expression raises an error for one of several rows, SQLite undoes the whole run.
+    /// - Returns: the rows that a constraint refused, in their order, and those of a run that was undone.
     package func write(with statement: Statement, on connection: Connection) throws -> [Int] {
         guard count > 0 else { return [] }
         precondition(cells.count % width == 0, "the last row lacks values")
@@ -104,6 +105,11 @@ package final class RowsParameter {
             while true {
                 statement.bind(rows: source)
                 let isDone = try statement.writeOrRefuse()
+                if statement.raised != nil, !isAlone {
+                    let written = fetched - refused.count
+                    refused += (source.pointee.start..<count).filter { cells[$0 * width].type != RowCell.dropped }
+                    return written
+                }
                 fetched += source.pointee.fetched
                 if isDone { return fetched - refused.count }
                 let row = isAlone ? 0 : source.pointee.row

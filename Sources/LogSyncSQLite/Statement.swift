@@ -17,6 +17,9 @@ package final class Statement {
     private let isBorrowed: Bool
     /// Why SQLite did not take an argument, which would be NULL then: the next step throws it. Asked by every step.
     @exclusivity(unchecked) @usableFromInline var refusedArgument: Int32 = SQLITE_OK
+    /// What an expression of the schema, or a trigger, raised for the row that ``write()`` or ``writeOrRefuse()`` was to write;
+    /// nil where none raised anything.
+    package private(set) var raised: String?
 
     package init(_ sql: String, on connection: Connection) throws {
         var handle: OpaquePointer?
@@ -85,8 +88,8 @@ package final class Statement {
         case done
         /// Written though a CHECK constraint does not hold: such rows are shown, and listed.
         case breakingCheck
-        /// UNIQUE, NOT NULL, a STRICT type or an INTEGER PRIMARY KEY, which takes integers alone, refused it; nothing was
-        /// changed.
+        /// UNIQUE, NOT NULL, a STRICT type or an INTEGER PRIMARY KEY, which takes integers alone, refused it, or an expression
+        /// raised an error (``Statement/raised``); nothing was changed.
         case refused
     }
 
@@ -101,25 +104,37 @@ package final class Statement {
         return try again.get() == SQLITE_DONE ? .breakingCheck : .refused
     }
 
-    /// SQLITE_DONE, SQLITE_MISMATCH, or the extended code of the constraint that refused it.
+    /// SQLITE_DONE, or else why it was refused: SQLITE_MISMATCH, SQLITE_ERROR where an expression raised it, or the extended
+    /// code of a constraint.
     private func writeOnce() throws -> Int32 {
         if refusedArgument != SQLITE_OK { throw argumentFailure() }
+        raised = nil
         connection.beginRow()
         let code = sqlite3_step(handle)
         defer { sqlite3_reset(handle) }
         connection.endRow()
         if code == SQLITE_DONE || code == SQLITE_MISMATCH { return code }
-        if code & 0xFF == SQLITE_CONSTRAINT, !isOfVirtualTable {
+        raised = expressionError(code)
+        if raised != nil || code & 0xFF == SQLITE_CONSTRAINT && !isOfVirtualTable {
             connection.noteRefusal()
             return sqlite3_extended_errcode(connection.handle)
         }
         throw connection.failure(code, sql)
     }
 
-    /// Runs a statement that writes one row and returns none. False where a constraint of any kind refuses it; then
-    /// nothing was changed.
+    /// What SQLite says of an expression that has no value for a row, as JSON that is malformed; nil where something else failed,
+    /// or where the expression needs what only its program has, whatever the row is.
+    private func expressionError(_ code: Int32) -> String? {
+        guard code == SQLITE_ERROR else { return nil }
+        let message = String(cString: sqlite3_errmsg(connection.handle))
+        return ProgramDefinition(lackedBy: message) == nil ? message : nil
+    }
+
+    /// Runs a statement that writes one row and returns none. False where a constraint of any kind refuses it, or where an
+    /// expression raised an error; then nothing was changed.
     package func writeOrRefuse() throws -> Bool {
         if refusedArgument != SQLITE_OK { throw argumentFailure() }
+        raised = nil
         connection.beginRow()
         let code = sqlite3_step(handle)
         connection.endRow()
@@ -128,7 +143,8 @@ package final class Statement {
             return true
         }
         defer { sqlite3_reset(handle) }
-        if code & 0xFF == SQLITE_CONSTRAINT, !isOfVirtualTable { return false }
+        raised = expressionError(code)
+        if raised != nil || code & 0xFF == SQLITE_CONSTRAINT && !isOfVirtualTable { return false }
         throw connection.failure(code, sql)
     }
 

@@ -36,9 +36,10 @@ struct ConstraintSolverTests {
             [.reference(winner)]
         }
 
-        func keys(of values: [Value], in table: TrackedTable, followsFolded: Bool) -> [[KeyPart]?]? {
-            if (required[table.name] ?? []).contains(where: { values[$0].isNull }) { return nil }
-            return (unique[table.name] ?? []).map { KeyPart(values[$0], collation: .binary).map { [$0] } }
+        func keys(of values: [Value], in table: TrackedTable, followsFolded: Bool) -> RowKeys {
+            if (required[table.name] ?? []).contains(where: { values[$0].isNull }) { return .unfit }
+            return RowKeys(
+                keys: (unique[table.name] ?? []).map { KeyPart(values[$0], collation: .binary).map { [$0] } })
         }
 
         func sharers(
@@ -46,7 +47,7 @@ struct ConstraintSolverTests {
         ) -> [(full: RowState, position: Int64)] {
             shown.filter {
                 candidates[$0.name] == nil && $0.table === table
-                    && keys(of: $0.shown, in: table, followsFolded: false)?[index] == key
+                    && keys(of: $0.shown, in: table, followsFolded: false).keys[index] == key
             }.map { ($0.full, 1) }
         }
 

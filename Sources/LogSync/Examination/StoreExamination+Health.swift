@@ -98,6 +98,18 @@ extension StoreExamination {
                         "give the column an integer type on every peer, each of which says then what it has written; where the "
                         + "column names no rows, logsync migrate \(path) --no-reference \(column)"))
         }
+        findings += health.undecidable.map { index in
+            Finding(
+                "undecidable-index", .trouble, "peers cannot agree on which rows \(index.index) allows",
+                at: "\(path): \(index.table)",
+                why: "the table \(index.reason); a row that another peer shows may be refused here, and wait",
+                help: index.remedy)
+        }
+        findings += health.generatedKeys.map { key in
+            Finding(
+                "generated-key", .note, "\(key.complaint)", at: "\(path): \(key.child)",
+                why: key.consequence, help: key.remedy)
+        }
         for (column, count) in health.untranslated.sorted(by: { $0.key < $1.key }) {
             findings.append(
                 Finding(

@@ -32,6 +32,8 @@ struct CatalogCache {
     var tombstones: [Int64: [Int]] = [:]
     /// Why some tables cannot be written here, as sentences without their ends.
     var unwritable: [(table: String, reason: String)]?
+    /// The indexes that allow other rows on each peer.
+    var undecidable: [UndecidableIndex]?
     /// By which columns peers have named rows, by the lower-case name of the column that names them (``NamingColumns``).
     var namingColumns: [String: [String]]?
     /// The same columns by the lower-case name of the table whose they are.

@@ -58,13 +58,12 @@ extension ConstraintSolver {
                     }
                 }
             }
-            guard let keys = try keys(of: row) else {
-                return refuse(row, .parked("not-null"))
-            }
-            if let blocker = try blocker(of: row, keys, together: names) {
+            let probed = try keys(of: row)
+            if let refusal = probed.refusal { return refuse(row, .parked(refusal)) }
+            if let blocker = try blocker(of: row, probed.keys, together: names) {
                 return refuse(row, decision(of: row, blockedBy: blocker))
             }
-            markShown(row, keys)
+            markShown(row, probed.keys)
         }
         return nil
     }

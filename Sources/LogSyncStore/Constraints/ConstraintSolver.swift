@@ -13,8 +13,8 @@ import LogSyncState
 ///    for the next older one: who is reached is the same, and n rows have n edges.
 /// 2. **Strong components**, dependencies first (``StrongComponents``).
 /// 3. **A single row** (``decide(_:)``) is shown when its hard parents are; soft references to rows that are not
-///    shown are replaced by NULL or the default; then NOT NULL and STRICT types must hold, and no older shown row may share a
-///    key. Otherwise it is parked, or folded into the row that shares its key.
+///    shown are replaced by NULL or the default; then the table must be able to hold it (NOT NULL, STRICT types, expressions
+///    that raise no error), and no older shown row may share a key. Otherwise it is parked, or folded into the row that shares its key.
 /// 4. **A cycle** (``decideCycle(_:)``): by ascending age, an undecided row is taken with its undecided ancestors; if all of
 ///    them would be shown together, they are; else that row is parked. Soft references count as hard within the cycle.
 ///
@@ -44,7 +44,7 @@ final class ConstraintSolver {
     private var isOutOfOrder = false
     private var wanted: [(table: TrackedTable, position: Int64)] = []
     /// Of candidates with every reference intact.
-    private var intactKeys: [RowName: [[KeyPart]?]?] = [:]
+    private var intactKeys: [RowName: RowKeys] = [:]
     /// What a candidate's decision waits for.
     private var edges: [RowName: [Candidate]] = [:]
 
@@ -216,14 +216,14 @@ final class ConstraintSolver {
         return try surroundings.rowsInCycles(with: candidate, potentialKeys(of: candidate), besides: candidates)
     }
 
-    private func intactKeys(of candidate: Candidate) throws -> [[KeyPart]?]? {
+    private func intactKeys(of candidate: Candidate) throws -> RowKeys {
         if let known = intactKeys[candidate.name] { return known }
         let keys = try surroundings.keys(of: candidate.intact, in: candidate.table, followsFolded: false)
-        intactKeys[candidate.name] = .some(keys)
+        intactKeys[candidate.name] = keys
         return keys
     }
 
-    func keys(of candidate: Candidate) throws -> [[KeyPart]?]? {
+    func keys(of candidate: Candidate) throws -> RowKeys {
         if candidate.replaced.isEmpty { return try intactKeys(of: candidate) }
         return try surroundings.keys(of: candidate.shown, in: candidate.table, followsFolded: false)
     }
@@ -253,8 +253,8 @@ final class ConstraintSolver {
         return found
     }
 
-    private func shared(_ keys: [[KeyPart]?]?, in table: TrackedTable) -> [SharedKey] {
-        (keys ?? []).enumerated().compactMap { index, key in
+    private func shared(_ row: RowKeys, in table: TrackedTable) -> [SharedKey] {
+        row.keys.enumerated().compactMap { index, key in
             key.map { SharedKey(table: table.id, index: index, values: $0) }
         }
     }
@@ -311,11 +311,10 @@ final class ConstraintSolver {
             case .missing: continue
             }
         }
-        guard let keys = try keys(of: candidate) else {
-            candidate.decision = .parked("not-null")
-            return
-        }
-        if let blocker = try blocker(of: candidate, keys, together: []) {
+        let row = try keys(of: candidate)
+        if let refusal = row.refusal {
+            candidate.decision = .parked(refusal)
+        } else if let blocker = try blocker(of: candidate, row.keys, together: []) {
             candidate.decision = decision(of: candidate, blockedBy: blocker)
             let hasSoft = rules.of(candidate.table).contains { $0.strength == .soft && candidate.reference($0) != nil }
             if let position = blocker.position, !hasSoft, candidate.replaced.isEmpty,
@@ -324,7 +323,7 @@ final class ConstraintSolver {
                 candidate.waits = .row(table: candidate.table.id, position: position, mark: mark)
             }
         } else {
-            markShown(candidate, keys)
+            markShown(candidate, row.keys)
         }
     }
 

@@ -103,7 +103,8 @@ struct ShownRowsUpdate {
     private func show(_ candidate: Candidate, wasParked: Bool) throws {
         let table = candidate.table
         guard try shownRows.show(candidate.full, in: table, replacing: candidate.replaced) else {
-            throw AppTriggers.refusal(of: table, on: store.connection)
+            throw try AppTriggers.refusal(of: table, on: store.connection)
+                ?? UndecidableIndex.of(table, in: store.catalog, on: store.connection).first?.error
                 ?? LogSyncError(
                     .invalidStore,
                     "a row of \(table.name) that breaks no constraint was refused; nothing was changed",

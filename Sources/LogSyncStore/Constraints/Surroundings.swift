@@ -30,13 +30,10 @@ protocol Surroundings {
 
     // MARK: Rows with the same key
 
-    /// The keys of a row by ``UniqueKey``; an entry is nil where a NULL or the index's condition keeps the row out of it.
-    ///
     /// - Parameters:
     ///   - values: by column position, as logs have them.
     ///   - followsFolded: whether a reference to a row that was folded so far means the row that shows in its place.
-    /// - Returns: nil where NOT NULL or a type refuses the row.
-    func keys(of values: [Value], in table: TrackedTable, followsFolded: Bool) throws -> [[KeyPart]?]?
+    func keys(of values: [Value], in table: TrackedTable, followsFolded: Bool) throws -> RowKeys
     /// The shown rows that share a unique key, rows that are to be decided left out.
     func sharers(
         of key: [KeyPart], _ index: Int, in table: TrackedTable, besides candidates: Candidates
@@ -49,6 +46,19 @@ protocol Surroundings {
     func rowsInCycles(
         with candidate: Candidate, _ keys: Set<ConstraintSolver.SharedKey>, besides candidates: Candidates
     ) throws -> [(table: TrackedTable, position: Int64)]
+}
+
+/// What a table makes of a row, whatever other rows there are.
+struct RowKeys {
+    /// By ``UniqueKey``; an entry is nil where a NULL or the index's condition keeps the row out of it.
+    var keys: [[KeyPart]?] = []
+    /// For what reason the table cannot hold the row; nil where it can.
+    var refusal: String?
+
+    /// NOT NULL or a type does not allow it.
+    static let unfit = RowKeys(refusal: "not-null")
+    /// An expression of a CHECK, a generated column or an index raises an error for it.
+    static let raising = RowKeys(refusal: "expression")
 }
 
 /// The surroundings in an open store.
@@ -92,7 +102,7 @@ struct StoreSurroundings: Surroundings {
         try neighbours.redirected(rule, to: winner, among: candidates)
     }
 
-    func keys(of values: [Value], in table: TrackedTable, followsFolded: Bool) throws -> [[KeyPart]?]? {
+    func keys(of values: [Value], in table: TrackedTable, followsFolded: Bool) throws -> RowKeys {
         try probe.keys(of: values, in: table, followsFolded: followsFolded)
     }
 

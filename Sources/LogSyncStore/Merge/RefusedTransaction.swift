@@ -7,7 +7,8 @@ package struct RefusedTransaction: Error {
     package var detail: String
     /// Whether its rows lie too far ahead of this machine's clock.
     package var isOfClock = false
-    /// Whether it makes sense, and its table needs something that only its own program has.
+    /// Whether it makes sense, and its table needs something that only its own program has, or has an index that allows other
+    /// rows on each peer.
     package var isOfProgram = false
     /// Whether it makes sense, and a trigger of this store's program refuses a row of it.
     package var isOfTrigger = false
@@ -34,7 +35,9 @@ extension RefusedTransaction {
         if let lacking = ProgramDefinition(lackedBy: error.message) {
             self.init(detail: try lacking.obstacle(on: connection), isOfProgram: true)
         } else {
-            self.init(detail: error.message, isOfTrigger: AppTriggers.isRefusal(error, on: connection))
+            self.init(
+                detail: error.message, isOfProgram: error.code == .unsupportedTable,
+                isOfTrigger: AppTriggers.isRefusal(error, on: connection))
         }
     }
 }

@@ -32,6 +32,9 @@ package struct FoundingReport: Sendable {
     /// The option that brings collations and functions.
     static let loading = "--load-extension FILE"
 
+    /// The end of the option that says that a table's integers are the same everywhere.
+    static let natural = "=natural"
+
     /// The same, as far as tables cannot be replicated.
     var refusal: LogSyncError? {
         if let collision { return collision }
@@ -54,12 +57,19 @@ package struct FoundingReport: Sendable {
         }
         let what = refusals.count == 1 ? "it" : "them"
         var help = "Leave \(what) out with \(all("--skip")), or copy \(what) once, by clone, with \(all("--local"))"
-        let named = refusals.flatMap { refusal in refusal.remedies.filter { $0.hasPrefix("--identity") } }
+        let identities = refusals.flatMap { refusal in refusal.remedies.filter { $0.hasPrefix("--identity") } }
+        let named = identities.filter { !$0.hasSuffix(Self.natural) }
+        let numbered = Set(identities.filter { $0.hasSuffix(Self.natural) }).sorted()
         if refusals.contains(where: { $0.remedies.contains(Self.loading) }) {
             help += ", or name an extension of SQLite that has what it uses with \(Self.loading)"
         }
         if !named.isEmpty {
             help += ", or give \(what) a PRIMARY KEY, or name a UNIQUE column set with \(named.joined(separator: " "))"
+        }
+        if !numbered.isEmpty {
+            help +=
+                ", or drop the index, or say with \(numbered.joined(separator: " ")) that the integers are the same "
+                + "everywhere, where one machine alone adds rows or they are drawn by lot"
         }
         return help + "."
     }
@@ -205,6 +215,14 @@ package struct FoundingReport: Sendable {
 
     private func target(_ column: ReferenceReport.Undecided) -> String {
         "\(column.table.asShellArgument).\(column.column.asShellArgument)"
+    }
+}
+
+extension TableRegistration {
+    func refusal(_ index: UndecidableIndex) -> TableReport.Refusal {
+        refusal(
+            index.table, index.reason,
+            besides: index.numbered.map { "--identity \($0.asShellArgument)\(FoundingReport.natural)" })
     }
 }
 

@@ -251,10 +251,13 @@ struct TableRegistration {
     }
 
     private func refused(_ schema: TableSchema, _ reason: String, besides remedies: [String] = []) -> RefusedTable {
-        let name = schema.name.asShellArgument
-        return RefusedTable(
-            refusal: TableReport.Refusal(
-                table: schema.name, reason: reason, remedies: ["--skip \(name)", "--local \(name)"] + remedies))
+        RefusedTable(refusal: refusal(schema.name, reason, besides: remedies))
+    }
+
+    func refusal(_ table: String, _ reason: String, besides remedies: [String]) -> TableReport.Refusal {
+        let name = table.asShellArgument
+        return TableReport.Refusal(
+            table: table, reason: reason, remedies: ["--skip \(name)", "--local \(name)"] + remedies)
     }
 
     /// SQLite tells names apart by their bytes, and most programs and file systems do not: of two that are the same letters

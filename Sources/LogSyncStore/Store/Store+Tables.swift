@@ -36,6 +36,16 @@ extension Store {
         }
     }
 
+    /// The indexes for which `init` refuses a table, and which a migration has brought all the same.
+    package func undecidableIndexes() throws -> [UndecidableIndex] {
+        try database.read { store in
+            if let known = store.cached.undecidable { return known }
+            let found = try UndecidableIndex.all(in: store.catalog, on: store.connection)
+            store.cached.undecidable = found
+            return found
+        }
+    }
+
     /// The tables of this store that are not replicated, without the ones that note migrations under names of which every
     /// store knows: each with the setting, `local` or `skip`, as it was when the store was made.
     package func tablesLeftOut() throws -> [(table: String, setting: String)] {

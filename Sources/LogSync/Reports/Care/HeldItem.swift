@@ -22,8 +22,8 @@ public struct HeldItem: Hashable, Sendable, Encodable {
         /// It is whole, and makes no sense that this store could follow: the rows in it contradict each other or the
         /// schema.
         case refused
-        /// It makes sense, and a table of this store needs a function or collation that only its own program has, so that
-        /// logsync cannot write it.
+        /// It makes sense, and a table of this store needs a function or collation that only its own program has, or has an
+        /// index that allows other rows on each peer, so that logsync cannot write it.
         case unwritable
         /// It makes sense, and a trigger of this store's program refuses a row of it.
         case trigger

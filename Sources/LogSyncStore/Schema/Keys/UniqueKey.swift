@@ -9,6 +9,8 @@ struct UniqueKey {
         var collation: Collation
     }
 
+    /// For people: the index's, or what the table's declaration says in place of one.
+    var name: String
     var terms: [Term]
     var condition: String?
 
@@ -34,13 +36,16 @@ extension UniqueKey {
         let identity = Set(table.keyColumnNames.map { $0.folded })
         // It has no index of its own.
         let integer = table.integerIsUnique ? table.schema.integerKey : nil
-        let own = integer.map { UniqueKey(terms: [Term(sql: SQL.name($0), collation: .binary)]) }
+        let own = integer.map { UniqueKey(name: "PRIMARY KEY", terms: [Term(sql: SQL.name($0), collation: .binary)]) }
         return try [own].compactMap(\.self)
             + table.schema.uniqueIndexes.compactMap { index in
                 if let columns = index.columns {
                     let isOwn = table.kind != .surrogate && Set(columns.map { $0.name.folded }) == identity
                     if isOwn && !table.keyHasReference && !table.keepsIdentities { return nil }
-                    return UniqueKey(terms: columns.map { Term(sql: SQL.name($0.name), collation: $0.collation) })
+                    let isNamed = !index.name.hasPrefix("sqlite_")
+                    return UniqueKey(
+                        name: isNamed ? index.name : "(\(columns.map(\.name).joined(separator: ", ")))",
+                        terms: columns.map { Term(sql: SQL.name($0.name), collation: $0.collation) })
                 }
                 return try declared(index.name, on: connection)
             }
@@ -78,7 +83,8 @@ extension UniqueKey {
         ).map { Collation(rawValue: String(text: $0[0]).uppercased()) ?? .binary }
         guard collations.count == parsed.terms.count else { return nil }
         return UniqueKey(
-            terms: zip(parsed.terms, collations).map { Term(sql: $0, collation: $1) }, condition: parsed.condition)
+            name: name, terms: zip(parsed.terms, collations).map { Term(sql: $0, collation: $1) },
+            condition: parsed.condition)
     }
 }
 

@@ -23,6 +23,10 @@ package struct StoreHealth: Sendable {
     /// Columns that name rows by integers written as texts or as real numbers, which nothing translates: `TABLE.COLUMN` with
     /// the parent.
     package var writtenOut: [String: String] = [:]
+    /// UNIQUE indexes that allow other rows on each peer.
+    package var undecidable: [UndecidableIndex] = []
+    /// Foreign keys that are not enforced because of generated columns among theirs.
+    package var generatedKeys: [GeneratedForeignKey] = []
     /// Tables whose triggers are gone.
     package var withoutTriggers: [String] = []
     /// Tables of logsync's own that are gone and are made again when the store is recorded.
@@ -96,6 +100,8 @@ extension Store {
                 if count > 0 { health.differing[table.schema.name] = count }
                 try health.addReferences(of: table, store)
             }
+            health.undecidable = try UndecidableIndex.all(in: store.catalog, on: connection)
+            health.generatedKeys = store.catalog.generatedForeignKeys()
             let declined = try LaterColumns(connection).declined()
             for report in try TextReferences(catalog: store.catalog, connection: connection).declared() {
                 guard let table = store.catalog[local: report.table],

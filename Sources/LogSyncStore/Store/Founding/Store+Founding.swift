@@ -35,6 +35,9 @@ extension Store {
             report.references = try registering.references(store.catalog)
             report.warnings += registering.warnings(report.references)
             report.warnings += try registering.foreignDefaults(store.catalog)
+            report.warnings += store.catalog.generatedForeignKeys().map {
+                "\($0.child): \($0.complaint), because \($0.consequence): \($0.remedy)"
+            }
             report.warnings += try NumberedTrees(catalog: store.catalog, connection: store.connection).warnings()
             report.undecidedKeys = try registering.undecidedKeys(store.catalog, report.references)
             report.undecided = registering.undecided(report.references, keys: report.undecidedKeys)
@@ -136,6 +139,7 @@ extension Store {
         try store.acceptSchemaVersion()
         try store.save(generation: firstGeneration)
         if !records {
+            report.refusals += try UndecidableIndex.all(in: store.catalog, on: connection).map(registering.refusal)
             report.warnings += try [UntendedTables(on: connection).warning].compactMap(\.self)
             report.warnings += try store.unmadeTriggersNow().map { trigger in
                 "the trigger \(trigger.object) cannot be done for rows that come (\(trigger.reason)): what it keeps has to be "
