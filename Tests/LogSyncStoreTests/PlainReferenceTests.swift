@@ -81,6 +81,26 @@ struct PlainReferenceTests {
         try expectSound(a, b)
     }
 
+    @Test(
+        "Where a row has the integer elsewhere, the number that a peer has written goes on being a number",
+        arguments: [true, false])
+    func number(isInsert: Bool) throws {
+        let (a, b) = try pair(Self.folders, comparingWays: false)
+        try a.write("INSERT INTO f VALUES(-1, 0, 'row'), (5, -1, 'child')")
+        try converge(a, b)
+        // Nothing here has the integer any more, and at the other peer the row keeps it.
+        try a.write("UPDATE f SET id = 1 WHERE id = -1")
+        try a.record()
+        if isInsert { try a.write("DELETE FROM f WHERE id = 5; INSERT INTO f VALUES(6, -1, 'child')") }
+        try converge(a, b)
+        let c = try TestPeer(a.folder, "c", filling: try b.snapshot(), from: b)
+        #expect(try b.strings("SELECT parent FROM f WHERE name = 'child'") == ["-1"])
+        let shown = try a.store.audit().shown["f"]
+        #expect(shown?.values.contains { $0["parent"] == .integer(-1) } == true)
+        for peer in [b, c] { #expect(try peer.store.audit().shown["f"] == shown) }
+        try expectSound(a, b, c)
+    }
+
     @Test("A parent that has an integer below one keeps its children")
     func parentAtZero() throws {
         let (a, b) = try pair(
