@@ -151,6 +151,7 @@ final class StoreWorld: World {
     }
 
     /// Records what a peer's programs wrote. One that seems to be making a table anew is given the minute that it is waited for.
+    /// Columns of which it has to be said whether they were renamed are told.
     private func record(_ peer: StorePeer) throws {
         do {
             _ = try peer.store.record()
@@ -159,6 +160,7 @@ final class StoreWorld: World {
             peer.awake(now)
             _ = try peer.store.record()
         }
+        if !scenario.features.contains(.keyMigrations) { _ = try Hand.decideColumns(peer.store, peer.schema) }
     }
 
     /// Takes what a peer has recorded into the ledger, and brings its oracle to where it stands.
