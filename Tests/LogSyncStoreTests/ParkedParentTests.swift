@@ -72,4 +72,43 @@ struct ParkedParentTests {
         for peer in [a, b] { #expect(try peer.strings(Self.shown) == ["m|of a"]) }
         #expect(try b.strings("SELECT id, name FROM genre WHERE id > 2 OR id < 0") == ["3|of b", "4|of a"])
     }
+
+    @Test("go on referring to it where it has come back under its promised integer and a program replaces it")
+    func replaced() throws {
+        let folder = try TestFolder()
+        // What names a row in a key without a rowid finds it by its integer alone: the parent keeps the promised one.
+        let schema = """
+            CREATE TABLE genre(id INTEGER PRIMARY KEY, name TEXT UNIQUE, note TEXT);
+            CREATE TABLE link(movie TEXT PRIMARY KEY, genre_id INTEGER);
+            CREATE TABLE tag(genre_id INTEGER, word TEXT, PRIMARY KEY(genre_id, word)) WITHOUT ROWID;
+            """
+        let a = try TestPeer(folder, "a", sql: schema) {
+            $0.references = [("link", "genre_id", "genre"), ("tag", "genre_id", "genre")]
+        }
+        let b = try TestPeer(folder, "b", cloning: a)
+        try a.write("INSERT INTO genre VALUES(2, 'Western', 'of a')")
+        try a.record()
+        try b.awaitAnotherMillisecond()
+        try b.write(
+            "INSERT INTO genre VALUES(5, 'Western', 'of b'); INSERT INTO link VALUES('m', 5); INSERT INTO tag VALUES(5, 't')"
+        )
+        try a.pull(from: b)
+        #expect(try a.strings("SELECT note FROM genre") == ["of a"])
+        try a.write("DELETE FROM genre")
+        try a.record()
+        #expect(try a.strings("SELECT note FROM genre WHERE id < -1000000") == ["of b"])
+        try a.write("REPLACE INTO genre(id, name, note) VALUES(7, 'Western', 'new')")
+        try converge(a, b)
+        for peer in [a, b] {
+            let shown = "SELECT movie, note FROM link LEFT JOIN genre ON genre.id = genre_id"
+            #expect(try peer.strings(shown) == ["m|new"])
+            // A key stays what it is: it names a row that is not here.
+            #expect(try peer.strings("SELECT word, id FROM tag LEFT JOIN genre ON genre.id = genre_id") == ["t|NULL"])
+            #expect(try peer.store.audit().problems == [])
+        }
+        let shown = try a.store.audit().shown
+        #expect(try b.store.audit().shown == shown)
+        let isReference = if case .reference? = shown["tag"]?.values.first?["genre_id"] { true } else { false }
+        #expect(isReference)
+    }
 }

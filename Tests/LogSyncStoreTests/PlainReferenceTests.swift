@@ -81,6 +81,26 @@ struct PlainReferenceTests {
         try expectSound(a, b)
     }
 
+    @Test(
+        "Where a row has the integer elsewhere, the number that a peer has written goes on being a number",
+        arguments: [true, false])
+    func number(isInsert: Bool) throws {
+        let (a, b) = try pair(Self.folders, comparingWays: false)
+        try a.write("INSERT INTO f VALUES(-1, 0, 'row'), (5, -1, 'child')")
+        try converge(a, b)
+        // Nothing here has the integer any more, and at the other peer the row keeps it.
+        try a.write("UPDATE f SET id = 1 WHERE id = -1")
+        try a.record()
+        if isInsert { try a.write("DELETE FROM f WHERE id = 5; INSERT INTO f VALUES(6, -1, 'child')") }
+        try converge(a, b)
+        let c = try TestPeer(a.folder, "c", filling: try b.snapshot(), from: b)
+        #expect(try b.strings("SELECT parent FROM f WHERE name = 'child'") == ["-1"])
+        let shown = try a.store.audit().shown["f"]
+        #expect(shown?.values.contains { $0["parent"] == .integer(-1) } == true)
+        for peer in [b, c] { #expect(try peer.store.audit().shown["f"] == shown) }
+        try expectSound(a, b, c)
+    }
+
     @Test("A parent that has an integer below one keeps its children")
     func parentAtZero() throws {
         let (a, b) = try pair(
@@ -92,6 +112,30 @@ struct PlainReferenceTests {
                 try peer.strings("SELECT c.name, p.name FROM f AS c JOIN f AS p ON p.id = c.parent ORDER BY c.name")
                     == ["new|trash", "older|trash", "root|root", "trash|root"])
         }
+        try expectSound(a, b)
+    }
+
+    @Test(
+        "A key that a migration declares asks for the rows that other peers' rows refer to",
+        arguments: ["", " WITHOUT ROWID"], ["SET NULL", "CASCADE"])
+    func declaredLater(kind: String, action: String) throws {
+        let folder = try TestFolder()
+        let schema =
+            "CREATE TABLE p(id INTEGER PRIMARY KEY); CREATE TABLE c(k TEXT NOT NULL PRIMARY KEY, p INTEGER)\(kind);"
+        let a = try TestPeer(folder, "a", sql: schema) { $0.references = [("c", "p", "p")] }
+        let b = try TestPeer(folder, "b", cloning: a)
+        try a.write("INSERT INTO c VALUES('k', 4)")
+        try converge(a, b)
+        try b.write(
+            """
+            BEGIN; CREATE TABLE n(k TEXT NOT NULL PRIMARY KEY, p INTEGER REFERENCES p(id) ON DELETE \(action))\(kind);
+            INSERT INTO n SELECT * FROM c; DROP TABLE c; ALTER TABLE n RENAME TO c; COMMIT
+            """)
+        #expect(try b.record() == nil)
+        #expect(try b.strings("SELECT * FROM c") == (action == "CASCADE" ? [] : ["k|NULL"]))
+        try a.write("INSERT INTO p VALUES(4)")
+        try converge(a, b)
+        #expect(try b.strings("SELECT k, p.id FROM c JOIN p ON p.id = c.p") == ["k|4"])
         try expectSound(a, b)
     }
 

@@ -24,12 +24,17 @@ struct ShownRowsPass {
     ///   - formerRows: rows, as they were shown, that are deleted or show something else: rows that refer to them are decided
     ///     again.
     ///   - tables: the ids of the tables that the transaction touched; nil for all.
+    ///   - asksOfDangling: whether rows that refer to rows which are not here are decided again: a migration may have declared
+    ///     a foreign key that asks for these.
     ///   - notes: is told which rows change; nil where nobody listens.
     func run(
         _ undecided: [UndecidedRow] = [], formerRows: [FormerRow] = [], touching tables: Set<Int64>? = nil,
-        notes: ChangeNotes? = nil
+        asksOfDangling: Bool = false, notes: ChangeNotes? = nil
     ) throws {
-        guard !undecided.isEmpty || !formerRows.isEmpty || store.hasHidden || store.hasReplaced else { return }
+        guard
+            !undecided.isEmpty || !formerRows.isEmpty || store.hasHidden || store.hasReplaced
+                || asksOfDangling && store.hasReserved
+        else { return }
         var candidates = Candidates()
         for row in undecided {
             guard let table = store.catalog[row.full.table] else { continue }
@@ -37,6 +42,7 @@ struct ShownRowsPass {
         }
         try addParked(to: &candidates, touching: tables)
         try addReplaced(to: &candidates, touching: tables)
+        if asksOfDangling { try addDangling(to: &candidates) }
         try add(try neighbours.children(of: formerRows), to: &candidates)
         guard !candidates.isEmpty else { return }
         try decide(&candidates)
@@ -90,6 +96,18 @@ struct ShownRowsPass {
             let rows = try connection.rows("SELECT row, conflict FROM \(table.clock) WHERE conflict >= 2")
             try add(rows.filter { $0[1].asInteger & 2 != 0 }.map { (table, $0[0].asInteger) }, to: &candidates)
         }
+    }
+
+    /// Rows whose foreign keys name, by its integer, a row that is not here.
+    private func addDangling(to candidates: inout Candidates) throws {
+        guard store.hasReserved else { return }
+        let promised = try connection.rows("SELECT table_id, integer FROM logsync_reserved").compactMap { row in
+            store.catalog.tables.first { $0.id == row[0].asInteger }.map {
+                FormerRow(table: $0, integer: row[1].asInteger, values: [])
+            }
+        }
+        let children = try neighbours.children(of: promised) { $0.isByInteger && $0.strength != .unenforced }
+        try add(children, to: &candidates)
     }
 
     /// Returns whether there was one that was not among them.

@@ -29,6 +29,15 @@ struct IdentityMap {
         return identity
     }
 
+    /// Whether a cell is a number, "none" to the program that has written it, though a row has that integer here: what the table
+    /// shows says the row, so that the record has to spell the number out.
+    func isNumberOfRow(_ cell: Value, in column: TrackedTable.Column) throws -> Bool {
+        guard case .integer(let integer) = cell, integer <= 0,
+            let parent = column.reference.flatMap({ store.catalog[$0] })
+        else { return false }
+        return try knownIdentity(of: integer, in: parent) != nil
+    }
+
     func knownIdentity(of integer: Int64, in table: TrackedTable) throws -> RowIdentity? {
         if let identity = try ClockTable(table: table, connection: connection).identity(at: integer) {
             return identity

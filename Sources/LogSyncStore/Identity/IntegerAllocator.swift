@@ -11,6 +11,9 @@ final class IntegerAllocator {
     /// 32 bits hold.
     static let promised: Int64 = -2_000_000_000
 
+    /// Whether an integer may be one that ``reserve(for:in:)`` has made. What programs draw at random lies beyond nearly always.
+    static func isInvented(_ integer: Int64) -> Bool { -greatest...promised ~= integer }
+
     private let store: OpenStore
     /// The greatest integer that a table has or has given out, by table id, once it is known.
     private var highest: [Int64: Int64] = [:]

@@ -62,6 +62,7 @@ struct IncomingRow {
             try position.map {
                 let value = column.values[index]
                 return try table.isSaidOtherwise(value, at: $0) || shownRows.meant(value, at: $0, in: table) != value
+                    || IdentityMap(store: shownRows.store).isNumberOfRow(value, in: table.columns[$0])
             } ?? false
         }
             || table.key.contains { key in

@@ -260,7 +260,11 @@ final class SnapshotFiller {
         for (place, position) in target.positions.enumerated() {
             let given = try (rows.columns[place].values?[index] ?? .null).whole(joiner.blobs)
             // The record has to spell it out.
-            if table.isSaidOtherwise(given, at: position) { return .refused }
+            if try table.isSaidOtherwise(given, at: position)
+                || IdentityMap(store: store).isNumberOfRow(given, in: table.columns[position])
+            {
+                return .refused
+            }
             guard let value = try joiner.shownRows.local(given, table.columns[position].reference) else {
                 return .waits
             }

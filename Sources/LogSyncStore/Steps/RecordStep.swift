@@ -68,7 +68,9 @@ struct RecordStep {
             let tables = recorded.map { Set($0.counts.keys.compactMap { store.catalog[$0]?.id }) }
             let notes = ChangeNotes()
             try ShownRowsPass(store, shownRows: ShownRows(store))
-                .run(touching: adopted || isUnsettled ? nil : tables, notes: notes)
+                .run(
+                    touching: adopted || isUnsettled ? nil : tables, asksOfDangling: adopted || isUnsettled,
+                    notes: notes)
             store.noteSettled(notes)
         }
         for fact in [StoreFacts.policyChange, StoreFacts.unsettled] where try isNoted(fact) {
@@ -106,7 +108,7 @@ struct RecordStep {
         } else {
             try RenumberedHeldValues(store).note()
         }
-        let adopted = reconciles && (store.hasHidden || store.hasReplaced)
+        let adopted = reconciles && (store.hasHidden || store.hasReplaced || store.hasReserved)
         try prepare()
         try ForgottenColumns(store).begin()
         if !store.cached.hasReferenceHistory {

@@ -86,28 +86,38 @@ final class FolderPeer {
         id = try openStore().registration().peer
     }
 
-    /// Where rows cannot be shown beside those of the content, that has to be decided first.
+    /// Where rows cannot be shown beside those of the content, that has to be decided first, and so it has where columns seem to
+    /// hold other rows' integers.
     private func initialize(_ options: InitializeOptions) async throws {
         func initialize(_ options: InitializeOptions) async throws -> InitializeReport {
             try await Replicator.initialize(
                 path, container: container, content: Self.content, options: options, configuration: configuration)
         }
         var options = options
+        var attempts = 0
         while true {
             do {
                 _ = try await initialize(options)
                 return
             } catch let error as LogSyncError where error.code == .configuration {
+                attempts += 1
                 var preview = options
                 preview.dryRun = true
+                let report = try await initialize(preview)
+                // What does refer to rows is told before.
+                options.notReferences += report.undecided.map { ($0.table, $0.column) }
                 // What is parked lets others be shown, beside which others cannot be.
-                let contested = try await initialize(preview).contested.map(\.table)
+                let contested = report.contested.map(\.table)
                     .filter { table in !options.policies.contains { $0.target == table } }
-                guard !contested.isEmpty else { throw error }
                 options.policies += contested.map { ($0, "unique-park") }
+                // Which of two rows of one time is older depends on an id that is drawn: nothing may be contested the next time.
+                guard attempts < Self.attempts else { throw error }
             }
         }
     }
+
+    /// How often it is tried to make the database a store: each time more is told.
+    private static let attempts = 20
 
     private func openOthers() throws {
         if app == nil { app = try AppProgram(path, foreignKeysAreOn: model.foreignKeysAreOn) }

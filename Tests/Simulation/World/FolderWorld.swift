@@ -307,7 +307,7 @@ final class FolderWorld: World {
     /// Takes what a peer has recorded into the ledger, and brings its oracle to where it stands.
     private func harvest(_ peer: FolderPeer) throws {
         if scenario.hasLies { return try meet(peer) }
-        let store = try peer.openStore()
+        let store = try decidedStore(of: peer)
         _ = try ledger.harvest(store)
         let vector = try store.vector()
         // A copy publishes where its original did, until it is attached elsewhere.

@@ -31,6 +31,24 @@ enum Hand {
         }
     }
 
+    /// Says of columns of which nothing tells whether a migration has renamed them what the program knows. Returns whether there
+    /// was anything to say.
+    ///
+    /// - Parameter schema: the program's, in its own names.
+    static func decideColumns(_ store: Store, _ schema: SchemaModel) throws -> Bool {
+        let renamings = try store.summary().undecided.flatMap { table, columns in
+            columns.compactMap { name, former -> Renaming? in
+                guard let column = schema[table]?[name] else { return nil }
+                // What ALTER TABLE has renamed has its name in logs from before; a rebuild renames nothing.
+                let isRenamed = column.logName != name && name == "\(former)_new"
+                return Renaming(table: table, column: isRenamed ? former : name, to: name)
+            }
+        }
+        guard !renamings.isEmpty else { return false }
+        _ = try store.migrate("", renamings: renamings)
+        return true
+    }
+
     private static func settle(_ row: ParkedRow, _ store: Store, _ schema: SchemaModel, _ choice: UInt64) throws {
         let columns = schema[row.table]?.replicated.filter { column in
             column.reference == nil && !(schema[row.table]?.key.contains(column.name) ?? true)

@@ -64,6 +64,7 @@ final class StorePeer {
                 path, schema: founder.store.schemaText().text, plan: plan, configuration: configuration)
         case .founds, .joins:
             try AppProgram.makeDatabase(path, scenario.schema, rows: model.rows)
+            try plan.answer(Store.examine(path, plan: plan, configuration: configuration))
             store = try Store.initialize(path, plan: plan, configuration: configuration).store
         }
         app = try AppProgram(path, foreignKeysAreOn: model.foreignKeysAreOn)
@@ -130,6 +131,13 @@ extension Value {
 extension SchemaModel {
     /// Key columns by table, in key order.
     var keys: [String: [String]] { Dictionary(uniqueKeysWithValues: tables.map { ($0.name, $0.key) }) }
+}
+
+extension InitializePlan {
+    /// Says of columns that seem to hold other rows' integers that they hold none: those that do are told before.
+    fileprivate mutating func answer(_ report: FoundingReport) {
+        notReferences += report.undecided.map { ($0.table, $0.column) }
+    }
 }
 
 extension Scenario {

@@ -109,8 +109,13 @@ final class StoreWorld: World {
             try harvest(peer)
             try check(peer)
         case .migrate(let peer, let migration):
-            // A new table that is empty is left alone for a minute, and another one if it is renamed meanwhile.
-            if case .renameTable(let table, _) = migration, peers[peer].renewed.contains(table) { now += 61_000 }
+            // A new table that is empty is left alone for a minute: another one if it is renamed meanwhile, and its columns are
+            // known in logs by the names that they have then.
+            switch migration {
+            case .renameTable(let table, _), .renameColumn(let table, _, _), .renameKey(let table, _, _):
+                if peers[peer].renewed.contains(table) { now += 61_000 }
+            default: break
+            }
             peers[peer].awake(now)
             // What was written before it may still wait for being recorded, as may what it writes.
             let isAlone: Bool
@@ -151,6 +156,7 @@ final class StoreWorld: World {
     }
 
     /// Records what a peer's programs wrote. One that seems to be making a table anew is given the minute that it is waited for.
+    /// Columns of which it has to be said whether they were renamed are told.
     private func record(_ peer: StorePeer) throws {
         do {
             _ = try peer.store.record()
@@ -159,6 +165,7 @@ final class StoreWorld: World {
             peer.awake(now)
             _ = try peer.store.record()
         }
+        if !scenario.features.contains(.keyMigrations) { _ = try Hand.decideColumns(peer.store, peer.schema) }
     }
 
     /// Takes what a peer has recorded into the ledger, and brings its oracle to where it stands.

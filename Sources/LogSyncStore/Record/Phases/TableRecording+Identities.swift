@@ -133,13 +133,16 @@ extension TableRecording {
         if mayBeReferredTo { try recordReferences(to: rowid) }
         if let left, left != rowid {
             let isPromised = try identities.reservedIdentity(of: left, in: table) == identity
-            if isPromised && left <= IntegerAllocator.promised { try moveReferences(from: left, to: rowid) }
+            // It may have been promised to the row, and the row may have been shown under it.
+            let isInvented = try IntegerAllocator.isInvented(left) && !reader.exists(left)
+            if isInvented { try moveReferences(from: left, to: rowid) }
             // Rows are found by what their keys meant before, so before the integer is released.
             try recordReferences(to: left)
             if isPromised {
                 formerIdentities[left] = .some(identity)
                 try identities.release(left, in: table)
             }
+            if isInvented { try identifyInAdvance(left) }
         }
         table.high = max(table.high, rowid)
     }
@@ -158,6 +161,15 @@ extension TableRecording {
             recorder.referring(child, by: column).note(promised, became: rowid)
         }
         try recordReferences(to: rowid)
+    }
+
+    /// Promises an integer that no program gave to a row that may come, as if it were above 0, where rows hold it in their keys:
+    /// in a log it would be a number, too.
+    private func identifyInAdvance(_ invented: Int64) throws {
+        let isHeld = try store.catalog.referrers(of: table).contains { child, column in
+            try !recorder.referring(child, by: column).rows(holding: invented).isEmpty
+        }
+        if isHeld { _ = try identities.identity(of: invented, in: table) }
     }
 
     /// Lets the rows that hold an integer, which means another row now, be recorded again though no program touched

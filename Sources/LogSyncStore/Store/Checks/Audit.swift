@@ -49,8 +49,9 @@ struct Audit {
             }
             let natural = reader.naturalIdentity { logical[table.columns[$0].name] ?? .null }
             for index in table.columns.indices
-            where try record.showsNumber(present.values, index, in: table)
-                && shownRows.meant(present.values[index], at: index, in: table) == present.values[index]
+            where try saysNone(record, present.values[index], index, table)
+                || record.showsNumber(present.values, index, in: table)
+                    && shownRows.meant(present.values[index], at: index, in: table) == present.values[index]
             {
                 logical[table.columns[index].name] = present.values[index]
             }
@@ -97,6 +98,15 @@ struct Audit {
         if Int(rows) != records {
             problems.append("\(table.name): \(rows.counted("row")), \(records.counted("clock record"))")
         }
+    }
+
+    /// Whether a row shows 0 or less in a column of references because its version says just that: a row that has the integer
+    /// here is not meant.
+    private func saysNone(_ record: ClockRecord, _ shown: Value, _ position: Int, _ table: TrackedTable) -> Bool {
+        guard case .integer(...0) = shown, table.columns[position].reference != nil else { return false }
+        // What a version spells out is not what the integer means here.
+        return store.shown(record.state.cell(table.columns[position].id), table.name, table.columns[position].name)
+            == shown
     }
 
     private func known(_ value: Value, _ reference: String?) throws -> Value {
