@@ -37,7 +37,7 @@ struct LockTurnsTests {
     }
 
     private func elapsed(after store: Store, _ body: () throws -> Void) throws -> Duration {
-        try store.database.write { _ in usleep(60_000) }
+        _ = try store.database.write { _ in usleep(60_000) }
         return try ContinuousClock().measure(body)
     }
 
