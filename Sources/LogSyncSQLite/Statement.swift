@@ -123,11 +123,12 @@ package final class Statement {
     }
 
     /// What SQLite says of an expression that has no value for a row, as JSON that is malformed; nil where something else failed,
-    /// or where the expression needs what only its program has, whatever the row is.
+    /// or where the expression needs what only its program has, whatever the row is, or takes too long here.
     private func expressionError(_ code: Int32) -> String? {
         guard code == SQLITE_ERROR else { return nil }
         let message = String(cString: sqlite3_errmsg(connection.handle))
-        return ProgramDefinition(lackedBy: message) == nil ? message : nil
+        let isOfRow = ProgramDefinition(lackedBy: message) == nil && !message.contains(BoundedFunctions.refusal)
+        return isOfRow ? message : nil
     }
 
     /// Runs a statement that writes one row and returns none. False where a constraint of any kind refuses it, or where an

@@ -11,6 +11,8 @@ final class BoundedFunctions {
     static let row = 100_000_000_000
     /// For a statement that may write a whole table.
     static let table = 20 * row
+    /// What the error of a call says that was not made.
+    static let refusal = "takes longer than a row may"
 
     /// A function by its name and number of arguments.
     private struct Kind {
@@ -44,7 +46,7 @@ final class BoundedFunctions {
             guard let values, count == kind.arguments else { return }
             guard functions.takes(kind, values) else {
                 return sqlite3_result_error(
-                    context, "\(kind.name)() of values that are so long takes longer than a row may", -1)
+                    context, "\(kind.name)() of values that are so long \(BoundedFunctions.refusal)", -1)
             }
             defer {
                 sqlite3_reset(statement)

@@ -98,11 +98,12 @@ struct ShownRowsPass {
         }
     }
 
-    /// Rows whose foreign keys name, by its integer, a row that is not here.
+    /// Rows whose foreign keys name, by its integer, a row that is not here, and that no program is about to put there.
     private func addDangling(to candidates: inout Candidates) throws {
         guard store.hasReserved else { return }
+        let parents = try store.catalog.tables.filter { try !DroppedRows(store).isWaiting($0.name) }
         let promised = try connection.rows("SELECT table_id, integer FROM logsync_reserved").compactMap { row in
-            store.catalog.tables.first { $0.id == row[0].asInteger }.map {
+            parents.first { $0.id == row[0].asInteger }.map {
                 FormerRow(table: $0, integer: row[1].asInteger, values: [])
             }
         }
