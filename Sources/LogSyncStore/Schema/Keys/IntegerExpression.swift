@@ -165,6 +165,8 @@ struct IntegerExpression {
         switch name {
         case "COALESCE", "IFNULL":
             return values.count == arguments.count ? Self.choice(values).map { (end + 1, $0) } : nil
+        case "NULLIF":
+            return values.count == 2 && values[0].isInteger && values[1] == .constant ? (end + 1, values[0]) : nil
         case "IIF", "IF":
             let isKnown = arguments.count == 3 && !arguments[0].contains(where: \.isInteger)
             let chosen = arguments.dropFirst().compactMap { $0.count == 1 && $0[0].isValue ? $0[0] : nil }

@@ -45,7 +45,10 @@ extension UndecidableIndex {
         let columns = try integerColumns(of: table, in: catalog, on: connection)
         guard !columns.own.isEmpty || !columns.references.isEmpty else { return [] }
         return try UniqueKey.read(table, on: connection).compactMap { key in
-            let terms = key.terms.map { IntegerExpression($0.sql, columns) }
+            let pairs = unorderedPairs(in: key.terms.map(\.sql), columns.generated, of: table)
+            let terms = key.terms.indices.filter { !pairs.contains($0) }.map {
+                IntegerExpression(key.terms[$0].sql, columns)
+            }
             // No two rows have the same then, whatever else it compares.
             if terms.contains(where: { $0.isInteger && $0.readsOwn }) { return nil }
             let condition = key.condition.map { IntegerExpression($0, columns) }
@@ -59,6 +62,30 @@ extension UndecidableIndex {
                 table: table.schema.name, index: key.name, columns: read,
                 numbered: numbered(read, of: table, in: catalog))
         }
+    }
+
+    /// The places of `min(a, b)` beside `max(a, b)`, as friendships have them: which two rows of one table are named, in whatever
+    /// order, is the same everywhere.
+    private static func unorderedPairs(
+        in terms: [String], _ generated: [String: String], of table: TrackedTable
+    ) -> Set<Int> {
+        func columns(_ term: String, _ function: String) -> Set<Int>? {
+            var tokens = SQLTokens(term)
+            if tokens.count == 1, let expression = generated[tokens.name(0).folded] { tokens = SQLTokens(expression) }
+            guard tokens.count == 6, tokens.word(0) == function, tokens.word(1) == "(", tokens.word(3) == ",",
+                tokens.word(5) == ")"
+            else { return nil }
+            let columns = Set([2, 4].compactMap { table.localPositions[tokens.name($0).folded] })
+            return columns.count == 2 && Set(columns.map { table.columns[$0].reference }).count == 1 ? columns : nil
+        }
+        var places: Set<Int> = []
+        for (least, term) in terms.enumerated() {
+            guard let pair = columns(term, "MIN"),
+                let greatest = terms.firstIndex(where: { columns($0, "MAX") == pair })
+            else { continue }
+            places.formUnion([least, greatest])
+        }
+        return places
     }
 
     private static func integerColumns(
