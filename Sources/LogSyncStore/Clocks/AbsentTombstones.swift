@@ -9,6 +9,10 @@ struct AbsentTombstones {
     private let store: OpenStore
     private var connection: Connection { store.connection }
 
+    /// So many are noted, the first ones: a program that never makes the table leaves no more. Which rows a migration makes is
+    /// decided when the first peer runs it, so that these are the ones most likely to be made again.
+    private static let most: Int64 = 100_000
+
     init(_ store: OpenStore) { self.store = store }
 
     /// Within an import, by whose time the schema has been looked at.
@@ -21,8 +25,10 @@ struct AbsentTombstones {
             store.cached.hasTombstones = true
         }
         try connection.run(
-            "INSERT OR IGNORE INTO logsync_tombstone(table_name, identity) VALUES(?, ?)", .text(table.folded),
-            .blob(identity.bytes))
+            """
+            INSERT OR IGNORE INTO logsync_tombstone(table_name, identity) SELECT ?1, ?2
+            WHERE coalesce((SELECT max(number) FROM logsync_tombstone), 0) < ?3
+            """, .text(table.folded), .blob(identity.bytes), .integer(Self.most))
     }
 
     func identities(of table: String) throws -> Set<RowIdentity> {

@@ -190,7 +190,7 @@ enum StoreSchema {
     static let tombstones = """
         -- Rows that other peers have deleted of tables that are not here.
         CREATE TABLE IF NOT EXISTS logsync_tombstone(
-            table_name TEXT NOT NULL, identity BLOB NOT NULL, PRIMARY KEY(table_name, identity)) WITHOUT ROWID;
+            number INTEGER PRIMARY KEY, table_name TEXT NOT NULL, identity BLOB NOT NULL, UNIQUE(table_name, identity));
         """
 
     /// The keys under which rows stand whose own keys name a folded row; from format 4 on.

@@ -37,8 +37,10 @@ extension RowRecorder {
                 continue
             }
             // Of what a migration has made of nothing that is known to have been edited, programs' edits count.
-            let made = try moved[position] ?? (isOfMigration(row) ? recorder.moved.time(ofAny: row, in: position) : nil)
-            let isWritten = Self.isLater(cell, than: made, of: carried)
+            let isWritten = try Self.isLater(
+                cell,
+                than: moved[position] ?? (isOfMigration(row) ? recorder.moved.time(ofAny: row, in: position) : nil),
+                of: carried)
             guard isDefault(row[position], position) || isWritten else { continue }
             let column = table.columns[position]
             // It stays an edit, at its time, for a third peer that comes with its own migration.
@@ -70,8 +72,12 @@ extension RowRecorder {
     }
 
     /// Whether a program has written what is known of a cell, and later than `moved`.
-    private static func isLater(_ cell: CellState, than moved: Int64?, of row: RowClock?) -> Bool {
-        guard let moved, let row, !cell.isInserted(row), !cell.isFilled(row) else { return false }
+    ///
+    /// - Parameter moved: in Unix milliseconds; asked for where a program has.
+    private static func isLater(
+        _ cell: CellState, than moved: @autoclosure () throws -> Int64?, of row: RowClock?
+    ) rethrows -> Bool {
+        guard let row, !cell.isInserted(row), !cell.isFilled(row), let moved = try moved() else { return false }
         return cell.stamps.contains { $0.time.milliseconds >= moved }
     }
 

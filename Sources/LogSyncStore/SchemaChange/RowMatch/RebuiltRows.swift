@@ -21,23 +21,30 @@ struct RebuiltRows {
         let moves = try RenumberedRows(store: store, table: table).note()
         let areOthers = try RemadeRows(store: store, table: table).note(besides: moves)
         // What was captured before may say of a row that it went, though it is there as it was.
-        guard
-            try isAsBefore && !areOthers && RowComparison.isPossible(of: table)
-                && !wasWritten && (!table.hasMovableRows || areNamed())
-        else {
+        let isComparable =
+            try isAsBefore && !areOthers && !wasWritten && RowComparison.isPossible(of: table)
+            && (!table.hasMovableRows || areNamed())
+        guard isComparable, var differing = try differingRows() else {
             try Capture.noteEverything(
                 table, on: connection, milliseconds: areOthers ? "0" : SQL.milliseconds)
             return (areOthers, nil)
         }
-        let comparison = RowComparison(table: table, store: store)
-        var differing = DifferingRows()
-        var place: RowComparison.Place? = .rows(after: [])
-        while let from = place { place = try comparison.compare(from: from, &differing) }
         // One that has moved may hold what the row did that was there.
         differing.rows = Set(differing.rows).union(moves.map(\.to)).sorted()
         try differing.note(in: table, on: connection)
         // Records follow their rows to other places later on.
         return (false, table.hasMovableRows ? nil : differing.orphans)
+    }
+
+    /// Nil where there are too many to be remembered.
+    private func differingRows() throws -> DifferingRows? {
+        let comparison = RowComparison(table: table, store: store)
+        var differing = DifferingRows()
+        var place: RowComparison.Place? = .rows(after: [])
+        while let from = place, differing.keys.count <= DifferingRows.mostKeys {
+            place = try comparison.compare(from: from, &differing)
+        }
+        return place == nil ? differing : nil
     }
 
     private func hasPendingRows() throws -> Bool {
