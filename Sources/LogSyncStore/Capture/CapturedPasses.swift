@@ -19,8 +19,9 @@ struct CapturedPasses: Sendable, Equatable {
     ) throws {
         let update = Capture.Kind.update.rawValue
         let all = try connection.integer("SELECT count(*) FROM \(records)") ?? 0
+        let (inserted, deleted) = (Capture.Kind.insert.rawValue, Capture.Kind.delete.rawValue)
         let count = try connection.integer(
-            "SELECT count(*) FROM \(pending) WHERE number > ? AND kind = \(update)", .integer(recorded))
+            "SELECT count(*) FROM \(pending) WHERE number > ? AND kind IN (\(update), \(deleted))", .integer(recorded))
         guard all > 1, let count, count >= all else { return }
         let keys = try connection.rows("SELECT name FROM pragma_table_info(?) WHERE name LIKE 'k%'", .text(pending))
             .map { String(text: $0[0]) }.filter { $0 != "kind" }
@@ -29,11 +30,13 @@ struct CapturedPasses: Sendable, Equatable {
         let rows = try connection.rows(
             """
             SELECT min(number), max(number) FROM (
-                SELECT number, sum(NOT coalesce(follows, 0)) OVER (ORDER BY number) AS statement FROM (
-                    SELECT number, ms = lag(ms) OVER o AND number = lag(number) OVER o + 1
+                SELECT number, kind, fewer, sum(NOT coalesce(follows, 0)) OVER (ORDER BY number) AS statement FROM (
+                    SELECT number, kind, sum((kind = \(deleted)) - (kind = \(inserted))) OVER o AS fewer,
+                        ms = lag(ms) OVER o AND kind = lag(kind) OVER o AND number = lag(number) OVER o + 1
                         AND (row > lag(row) OVER o OR \(isNext)) AS follows
-                    FROM \(pending) WHERE number > ? AND kind = \(update) WINDOW o AS (ORDER BY number)))
-            GROUP BY statement HAVING count(*) >= ? ORDER BY 1
+                    FROM \(pending) WHERE number > ? WINDOW o AS (ORDER BY number)))
+            WHERE kind = \(update) GROUP BY statement
+            HAVING count(*) > 1 AND count(*) >= ?2 - max(0, min(fewer)) ORDER BY 1
             """, .integer(recorded), .integer(all))
         numbers = rows.map { $0[0].asInteger...$0[1].asInteger }
     }

@@ -7,8 +7,8 @@ package struct SchemaFindings: Sendable, Equatable {
     var orphanScans: Set<Int64> = []
     /// Of some of those, the records that alone may have lost their rows; they were looked for beforehand.
     var orphans: [Int64: [Int64]] = [:]
-    /// Tables, by id, that were there before and were made anew, or whose columns have come, gone, or got other names.
-    var changedTables: Set<Int64> = []
+    /// Whether a schema has changed since the last look, also where every table is as it was: a column may have come and gone.
+    var isAfterMigration = false
     /// Tables, by id, that are recorded for the first time: what they hold counts as found, as at the beginning.
     var newTables: Set<Int64> = []
     /// Tables, by id, that a program has dropped and fills anew, of which rows have their records back (``DroppedRows``).
@@ -85,7 +85,7 @@ package struct SchemaFindings: Sendable, Equatable {
                 && (other.orphans[id] != nil || !other.orphanScans.contains(id))
         }
         orphanScans.formUnion(other.orphanScans)
-        changedTables.formUnion(other.changedTables)
+        isAfterMigration = isAfterMigration || other.isAfterMigration
         newTables.formUnion(other.newTables)
         undecidedWrites.merge(other.undecidedWrites) { $1 }
         tablesByValues.formUnion(other.tablesByValues)

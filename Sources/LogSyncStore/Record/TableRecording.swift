@@ -142,7 +142,7 @@ final class TableRecording {
     /// Gives rows over which a migration has gone since, together with all others, the times at which programs have written
     /// them before; where none has, nothing says when what differs after a rebuild was written.
     private func dateBeforeMigration() throws {
-        guard recorder.findings.changedTables.contains(table.id), !captured.touched.isEmpty,
+        guard recorder.findings.isAfterMigration, !captured.touched.isEmpty,
             // A rebuild alone has noted every row; most have no such statement before them.
             try !CapturedPasses(over: table.clock, in: table.pending, after: table.recorded, on: connection).isEmpty
         else { return }

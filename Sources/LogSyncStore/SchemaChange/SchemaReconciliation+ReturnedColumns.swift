@@ -43,12 +43,6 @@ extension SchemaReconciliation {
             .reduce(into: [:]) { $0[$1[0].asInteger, default: [:]][$1[1].asInteger] = Int($1[2].asInteger) }
     }
 
-    /// What columns are called here, in their order, by the ids of tables.
-    func columnLists() throws -> [Int64: [String]] {
-        try connection.rows("SELECT table_id, name FROM logsync_column WHERE NOT dropped ORDER BY table_id, ordinal")
-            .reduce(into: [:]) { $0[$1[0].asInteger, default: []].append(String(text: $1[1])) }
-    }
-
     /// Where the triggers are there, ALTER TABLE has done it: new columns come after all others, and a row that has not been
     /// written since then holds what its record says, or the column is another one. Where all rows have been written, a column
     /// of which none holds that has been replaced if it has come to stand behind others: ALTER TABLE moves no column.

@@ -17,6 +17,7 @@ struct SchemaReconciliation {
     /// constraint has gone with a column or in a rebuild.
     func reconcile() throws -> SchemaFindings {
         var findings = SchemaFindings()
+        findings.isAfterMigration = true
         // A process that has just begun knows the columns that are there; one that has been running goes the same way.
         try store.reloadCatalog()
         for table in store.catalog.tables { try UniqueDigests(table: table, store: store).restore() }
@@ -32,7 +33,7 @@ struct SchemaReconciliation {
         let kinds = try reconcileKinds()
         if !kinds.isEmpty { try store.reloadCatalog() }
         try LaterKeys(connection).noteTakenColumns(in: store.catalog)
-        let (places, lists) = try (columnPlaces(), columnLists())
+        let places = try columnPlaces()
         var columns = try reconcileColumns(kinds)
         try store.reloadCatalog()
         try noteReplacedColumns(&columns, from: places)
@@ -64,10 +65,8 @@ struct SchemaReconciliation {
         }
         /// Tables that a program has dropped and created anew.
         var remade: Set<Int64> = []
-        let newLists = try columnLists()
         for table in store.catalog.tablesAfterNamed where !findings.newTables.contains(table.id) {
             let isCaptured = try Capture.isInstalled(table, on: connection)
-            if !isCaptured || lists[table.id] != newLists[table.id] { findings.changedTables.insert(table.id) }
             var areOthers = false
             let layout = ClockLayoutChange(
                 store: store, table: table, former: keys[table.id], findings: findings)

@@ -37,7 +37,11 @@ struct MigrationPass {
     private var milliseconds: Int64?
     private var ascending: (count: Int64, last: RowKey?) = (0, nil)
     private var lastNumber: Int64 = 0
+    /// The rows that there were, and by how many they are fewer.
     private let all: Int64
+    private var fewer: Int64 = 0
+    /// The rows that a pass goes over.
+    private var remaining: Int64 { all - max(0, fewer) }
     private let passes: CapturedPasses
 
     init(_ table: TrackedTable, on connection: Connection) throws {
@@ -80,7 +84,9 @@ struct MigrationPass {
             case .found:
                 end = number
                 isBeforeRebuild = true
+            case .delete: fewer += 1
             case .insert, .returned, .rekeyedTo:
+                if kind == .insert { fewer -= 1 }
                 inserted.insert(key)
                 latest[key] = (number, milliseconds)
             default: break
@@ -107,7 +113,7 @@ struct MigrationPass {
     private mutating func endStatement() {
         // Of a table's only row the first write goes over all rows; what comes after it does not.
         let isOnly = rows.count == 1 && all == 1 && end == 0 && single.isEmpty
-        let isWhole = rows.count >= all
+        let isWhole = rows.count >= remaining
         let isLate = !isWhole && isAfterWhole
         if rows.count > 1 && !isLate || isOnly {
             end = lastNumber
@@ -126,7 +132,7 @@ struct MigrationPass {
 
     /// Two rows may well be written in order by chance.
     private mutating func endOrder() {
-        if ascending.count > 2, ascending.count >= all {
+        if ascending.count > 2, ascending.count >= remaining {
             end = lastNumber
             lastWhole = milliseconds ?? single.last?.milliseconds ?? lastWhole
             while let last = single.last, last.number >= firstNumber { single.removeLast() }
