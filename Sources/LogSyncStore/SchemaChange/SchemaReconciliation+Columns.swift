@@ -350,7 +350,12 @@ extension SchemaReconciliation {
         _ found: Agreement, of column: KnownColumn, and name: String, in table: TrackedTable, _ schema: TableSchema
     ) throws -> Bool {
         let isCounter = logName(of: column, in: table).map { store.policies.isCounter(table.name, $0) } ?? false
-        guard isCounter ? !found.isMost : found.same == 0 && found.records < Self.few,
+        // Where more have come than went, one may have been divided.
+        let present = schema.columns.count {
+            !$0.isGenerated && !(table.kind != .natural && $0.name == schema.integerKey)
+        }
+        let few = try present > columns(of: table).count ? Self.few : Self.fewRows
+        guard isCounter ? !found.isMost : found.same == 0 && found.records < few,
             let new = schema.column(name)
         else { return false }
         return try !isKey(column, of: table) && !Capture.isInstalled(table, on: connection) && holdsValues(new, schema)

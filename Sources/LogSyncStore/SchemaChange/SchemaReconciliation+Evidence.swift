@@ -109,6 +109,9 @@ extension SchemaReconciliation {
     /// So many different values are none that another column has by chance, as flags have.
     static let few = 3
 
+    /// So many rows a program may well have written, all of them, between two looks.
+    static let fewRows = 8
+
     /// Whether a column holds something else than its default anywhere.
     func holdsValues(_ column: TableSchema.Column, _ schema: TableSchema) throws -> Bool {
         try connection.integer(
