@@ -104,6 +104,44 @@ struct StagedUpgradeTests {
         }
     }
 
+    @Test("A reference that was NULL when another machine's migration came with a table that other columns refer to")
+    func unrelatedReference() throws {
+        let peers = try peers(
+            """
+            CREATE TABLE person(id INTEGER PRIMARY KEY, name TEXT);
+            CREATE TABLE doc(id INTEGER PRIMARY KEY, name TEXT, person INTEGER REFERENCES person(id), status TEXT);
+            INSERT INTO person VALUES(1, 'Ann'), (2, 'Bo');
+            INSERT INTO doc VALUES(1, 'x', NULL, 'open'), (2, 'y', NULL, 'shut'), (3, 'z', 2, 'open')
+            """)
+        let migration = """
+            BEGIN; CREATE TABLE status(id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
+            INSERT INTO status(name) VALUES('open'), ('shut');
+            ALTER TABLE doc ADD COLUMN status_id INTEGER REFERENCES status(id);
+            UPDATE doc SET status_id = (SELECT id FROM status WHERE name = doc.status); ALTER TABLE doc DROP COLUMN status; COMMIT
+            """
+        try peers[0].write(migration)
+        try peers[0].record()
+        for peer in peers.dropFirst() { try peer.pull(from: peers[0]) }
+        try peers[0].awaitAnotherMillisecond()
+        try peers[0].write("UPDATE doc SET person = 1, status_id = 2 WHERE name = 'x'")
+        try peers[0].record()
+        for peer in peers.dropFirst() {
+            try peer.awaitAnotherMillisecond()
+            try peer.write(migration)
+            try peer.record()
+        }
+        try converge(peers[0], peers[1], peers[2])
+        for peer in peers {
+            #expect(
+                try peer.strings(
+                    """
+                    SELECT doc.name || ' ' || coalesce(person.name, '-') || ' ' || status.name FROM doc
+                    LEFT JOIN person ON person.id = person LEFT JOIN status ON status.id = status_id ORDER BY 1
+                    """) == ["x Ann shut", "y - shut", "z Bo open"])
+            #expect(try peer.store.audit().problems == [])
+        }
+    }
+
     @Test(
         "A deletion in a table that the migration has made",
         arguments: [

@@ -199,9 +199,10 @@ struct RowRecorder {
         let renumbered = try differing.filter { try namesSameRow($0, of: row, former) }
         var changed = differing.filter { !converted.contains($0) && !renumbered.contains($0) }
         if row.touched.recordsReferences {
+            // An integer may mean another row than before; what is none names what it named.
             let references = try known.filter {
-                try table.columns[$0].reference != nil && !former.showsNumber(row.values.values, $0, in: table)
-                    && !namesSameRow($0, of: row, former)
+                guard case .integer = row[$0], table.columns[$0].reference != nil else { return false }
+                return try !former.showsNumber(row.values.values, $0, in: table) && !namesSameRow($0, of: row, former)
             }
             changed = Array(Set(changed + references)).sorted()
         } else if differing.isEmpty && digest != former.digest && former.digests.count == table.columnCount {
