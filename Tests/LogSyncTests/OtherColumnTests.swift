@@ -34,4 +34,30 @@ struct OtherColumnTests {
         let shown = try a.strings("SELECT text FROM t WHERE k = 'b' AND text IS NOT NULL")
         #expect(shown == (isOther ? [] : ["by b"]))
     }
+    /// The table's columns got other names while it had no row, so that anything said of them counts; and then they get others.
+    @Test("is none where a name goes on, as another peer has said before, after rows have come")
+    func nameGoesOn() async throws {
+        let world = try World()
+        let a = try world.machine("a")
+        try a.execute("CREATE TABLE t(id INTEGER PRIMARY KEY, k TEXT, note TEXT NOT NULL, w TEXT, gone TEXT)")
+        try await a.initialize()
+        let (b, c) = (try await world.clone("b"), try await world.clone("c"))
+        let releases = [
+            "ALTER TABLE t RENAME gone TO left", "ALTER TABLE t RENAME note TO text; ALTER TABLE t ADD note TEXT",
+        ]
+        try b.execute(releases[0] + "; INSERT INTO t(k, note, w) VALUES('k1', 'n1', 'w1'), ('k2', 'n2', 'w2')")
+        for release in releases { try c.execute(release) }
+        try await settle(c, b)
+        try b.execute(releases[1] + "; UPDATE t SET text = 'edited' WHERE k = 'k1'")
+        try await settle(b, a, c, b)
+        for release in releases { try a.execute(release) }
+        try await settle(a, b, c)
+        for machine in [a, b, c, try await world.clone("d")] {
+            #expect(
+                try machine.strings("SELECT k || ' ' || text || coalesce(note, '') FROM t ORDER BY k")
+                    == ["k1 edited", "k2 n2"], "\(machine.name)")
+            let report = try await Replicator.verify(machine.path, configuration: machine.configuration)
+            #expect(report.findings.filter { $0.severity != .note }.isEmpty, "\(report.findings)")
+        }
+    }
 }

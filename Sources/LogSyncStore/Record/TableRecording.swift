@@ -285,6 +285,9 @@ final class TableRecording {
     func writeInsertsAndUpdates() throws {
         let rows = RowRecorder(self)
         for row in staged { try rows.record(row) }
+        if recorder.undecidedTables.contains(table.id) {
+            try UndecidedWrites.note(staged, of: table, on: connection)
+        }
         (staged, tombstones, formerlySpelled) = ([], [:], [:])
         try recorder.flush()
         guard let simple else { return }
@@ -301,9 +304,6 @@ final class TableRecording {
     /// Phase `clearPending`: forgets the pending rows that were recorded, all but the newest, which keeps their numbers
     /// from beginning anew.
     func clearPending() throws {
-        if recorder.undecidedTables.contains(table.id) {
-            try UndecidedWrites.note(captured.touched, of: table, on: connection)
-        }
         simple?.raiseHigh()
         if captured.lastNumber > table.recorded {
             if let simple, simple.entries.count > 100 {

@@ -29,7 +29,7 @@ struct LateRenames {
 
     func columns(of table: TrackedTable) throws -> [Column] {
         let noted = try connection.rows(
-            "SELECT log_name, dropped FROM logsync_column WHERE table_id = ?", .integer(table.id))
+            "SELECT log_name, dropped, name FROM logsync_column WHERE table_id = ?", .integer(table.id))
         let known = Set(noted.map { String(text: $0[0]).folded })
         // Those of which that has been decided: a column whose name is missing now may only have been renamed.
         let gone = Set(noted.filter { $0[1].asInteger != 0 }.map { String(text: $0[0]).folded })
@@ -37,7 +37,12 @@ struct LateRenames {
         let keys = Set(table.orderedKeyNames.map { $0.folded })
         let renames = Renames(connection)
         let list = try renames.names(of: table.schema, in: table.name)
-        if let list, case let columns = try unproven(list, keys, of: table), !columns.isEmpty { return columns }
+        // Names that have changed since the last look are not late: they are followed by what rows held then.
+        let areLooked = Set(noted.filter { $0[1].asInteger == 0 }.map { String(text: $0[2]).folded })
+            .isSuperset(of: list?.keys.filter { table.kind == .natural || $0 != table.schema.integerKey?.folded } ?? [])
+        if let list, areLooked, case let columns = try unproven(list, keys, of: table), !columns.isEmpty {
+            return columns
+        }
         var taken: Set<String> = []
         let found = try table.columns.compactMap { column -> Column? in
             guard let told = try renames.told(column.local, in: table.name), !present.contains(told.folded),

@@ -140,6 +140,7 @@ extension SchemaReconciliation {
         guard let identity = try record.named ?? ShownRows(store).spelledIdentity(present, in: table) else {
             return false
         }
+        let place = CapturedChanges.key(in: table, rowid: found.rowid) { present.values[table.key[$0].index] }
         var isChanged = false
         for id in decided {
             guard let position = table.columns.firstIndex(where: { $0.id == id }), id >= record.digests.count else {
@@ -160,7 +161,7 @@ extension SchemaReconciliation {
             let isAsHeld =
                 writes?.sum(of: id, in: identity).map { $0 == value }
                 ?? (held.map { $0 == digest } ?? (isDefault || value == shown)
-                    || writes?.areOlder(than: cell, of: id, in: identity, rowid: found.rowid) ?? false)
+                    || writes?.areOlder(than: cell, of: id, in: identity, at: place) ?? false)
             record.state.extend(to: id + 1)
             record.state.setCell(id, cell)
             record.digests += Array(repeating: 0, count: id + 1 - record.digests.count)

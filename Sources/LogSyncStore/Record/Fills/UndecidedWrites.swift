@@ -58,15 +58,16 @@ struct UndecidedWrites: Sendable, Equatable {
 
     /// When a cell was written last, in milliseconds since 1970; nil in other columns.
     ///
-    /// - Parameter rowid: nil where the table has none.
-    func time(of column: Int, in identity: RowIdentity, rowid: Int64?) -> Int64? {
+    /// - Parameter key: where the row is in its table, which may spell something else than the identity that it keeps.
+    func time(of column: Int, in identity: RowIdentity, at key: RowKey?) -> Int64? {
         guard columns.contains(column) else { return nil }
-        return captured[keys: [identity], rowid: rowid] ?? rows[identity] ?? first
+        let keys = [identity, key?.natural].compactMap(\.self)
+        return captured[keys: keys, rowid: key?.rowid] ?? rows[identity] ?? first
     }
 
     /// Whether a cell has an entry that is later than all that a program has written to the row here.
-    func areOlder(than cell: CellState, of column: Int, in identity: RowIdentity, rowid: Int64) -> Bool {
-        guard let latest = cell.stamps.map(\.time).max(), let written = time(of: column, in: identity, rowid: rowid)
+    func areOlder(than cell: CellState, of column: Int, in identity: RowIdentity, at key: RowKey?) -> Bool {
+        guard let latest = cell.stamps.map(\.time).max(), let written = time(of: column, in: identity, at: key)
         else { return false }
         return HybridTime(milliseconds: written) < latest
     }
@@ -85,10 +86,11 @@ struct UndecidedWrites: Sendable, Equatable {
     }
 
     /// Notes when programs have written rows last, as they are recorded.
-    static func note(_ rows: [RowKey: TouchedRow], of table: TrackedTable, on connection: Connection) throws {
-        for (key, row) in rows where !row.isFound {
-            guard let identity = row.identity ?? key.natural else { continue }
-            try note(row.milliseconds, of: identity, in: table, on: connection)
+    static func note(
+        _ rows: [TableRecording.StagedRow], of table: TrackedTable, on connection: Connection
+    ) throws {
+        for row in rows where !row.touched.isFound {
+            try note(row.touched.milliseconds, of: row.identity, in: table, on: connection)
         }
     }
 

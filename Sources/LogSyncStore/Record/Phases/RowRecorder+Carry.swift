@@ -128,7 +128,8 @@ extension RowRecorder {
         guard undecided != nil || !names.isEmpty else { return [:] }
         return changed.reduce(into: [:]) { times, position in
             times[position] = undecided?.time(
-                of: table.columns[position].id, in: row.identity, rowid: row.touched.rowid ?? row.key.rowid)
+                of: table.columns[position].id, in: row.identity,
+                at: RowKey(rowid: row.touched.rowid ?? row.key.rowid, natural: row.key.natural))
             guard let name = names[table.columns[position].id],
                 let cell = former.state.cellsByName.first(where: { $0.key.folded == name.folded })?.value,
                 let last = cell.versions.max(by: { store.precedes($0.stamp, $1.stamp) }),
