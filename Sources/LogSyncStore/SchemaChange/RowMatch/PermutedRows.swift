@@ -32,7 +32,8 @@ struct PermutedRows {
     /// So many rows tell whether any have moved, and whether rows that refer to them have followed.
     private static let enough = 1_000
 
-    /// Whether some row holds something else than the record of its integer, as far as few rows say, spread over all.
+    /// Whether some row holds something else than the record of its integer, as far as few rows say, spread over all: of those
+    /// that no program has written, where there are any.
     func mayBeSome() throws -> Bool {
         let clock = ClockTable(table: table, connection: connection)
         let reader = TableReader(table: table, store: store)
@@ -43,13 +44,15 @@ struct PermutedRows {
             try connection.rows(
                 "SELECT row, number FROM \(table.pending) WHERE number > \(table.recorded) AND row IS NOT NULL"
             ).filter { !passes.contains($0[1].asInteger) }.map(\.[0].asInteger))
+        var isAnyTold = false
         for index in stride(from: 0, to: all.count, by: max(1, all.count / Self.enough)) {
             guard !written.contains(all[index]), let record = try clock.record(at: all[index])?.digests,
                 let row = try reader.row(at: all[index])?.digests
             else { continue }
             if !table.columns.indices.allSatisfy({ agree(row, record, $0) }) { return true }
+            isAnyTold = true
         }
-        return false
+        return !isAnyTold && !all.isEmpty
     }
 
     /// - Parameters:
