@@ -104,6 +104,51 @@ struct StagedUpgradeTests {
         }
     }
 
+    private static let listed = [
+        """
+        ALTER TABLE doc ADD COLUMN status_id INTEGER REFERENCES status(id);
+        UPDATE doc SET status_id = (SELECT id FROM status WHERE name = doc.status); ALTER TABLE doc DROP COLUMN status
+        """,
+        """
+        CREATE TABLE doc_new(id INTEGER PRIMARY KEY, name TEXT, status_id INTEGER REFERENCES status(id));
+        INSERT INTO doc_new SELECT id, name, (SELECT id FROM status WHERE name = doc.status) FROM doc;
+        DROP TABLE doc; ALTER TABLE doc_new RENAME TO doc
+        """,
+    ]
+
+    @Test(
+        "An edit, among others of its row, of what the next migration looks up in a table", arguments: listed, [0, 1])
+    func editBeforeLookup(migration: String, first: Int) throws {
+        let rows = (1...8).map { "(\($0), 'name \($0)', '\($0 % 2 == 0 ? "open" : "new")')" }.joined(separator: ", ")
+        let peers = try peers(
+            "CREATE TABLE doc(id INTEGER PRIMARY KEY, name TEXT, status TEXT); INSERT INTO doc VALUES \(rows)")
+        let migration = """
+            BEGIN; CREATE TABLE status(id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
+            INSERT INTO status(name) VALUES('new'), ('open'), ('shut'); \(migration); COMMIT
+            """
+        for peer in peers { try peer.awaitAnotherMillisecond() }
+        // The one that migrates first, and the one that does so later. To what another row had, and to what none had.
+        try peers[first].write("UPDATE doc SET name = 'edited 1', status = 'open' WHERE id = 1")
+        try peers[1 - first].write("UPDATE doc SET name = 'edited 3', status = 'shut' WHERE id = 3")
+        for peer in [peers[first], peers[1 - first], peers[2]] {
+            try peer.awaitAnotherMillisecond()
+            try peer.write(migration)
+            try peer.record()
+        }
+        try converge(peers[0], peers[1], peers[2])
+        for peer in peers {
+            #expect(
+                try peer.strings(
+                    "SELECT doc.name || ' ' || status.name FROM doc JOIN status ON status.id = status_id ORDER BY doc.id"
+                )
+                    == [
+                        "edited 1 open", "name 2 open", "edited 3 shut", "name 4 open", "name 5 new", "name 6 open",
+                        "name 7 new", "name 8 open",
+                    ])
+            #expect(try peer.store.audit().problems == [])
+        }
+    }
+
     @Test("A reference that was NULL when another machine's migration came with a table that other columns refer to")
     func unrelatedReference() throws {
         let peers = try peers(

@@ -130,8 +130,14 @@ final class TableRecording {
     func edit(of row: RowRecorder.Row, isChanged: Bool, behind position: Int, after known: Int64) throws -> Int64? {
         if let own = try programWrite(to: row.key, row.touched, in: position) { return own }
         // Of a row that holds in all other columns what it did, a column that has gone was written.
-        if !isChanged, let lost = try lostEdit(of: row.key) { return lost }
+        if !isChanged || isMadeOfEdit(row, in: position), let lost = try lostEdit(of: row.key) { return lost }
         return try recorder.moved.time(of: row, in: position, of: table).flatMap { $0 > known ? $0 : nil }
+    }
+
+    /// Whether a row holds in a new column what has been made of something that a program had written to one that has gone.
+    private func isMadeOfEdit(_ row: RowRecorder.Row, in position: Int) -> Bool {
+        guard let record = row.touched.origin ?? row.touched.formerRecord else { return false }
+        return recorder.findings.editedBefore[table.id]?[record]?.contains(table.columns[position].id) ?? false
     }
 
     /// When a program has written a row before the migration's last pass, in a column that may have gone since.

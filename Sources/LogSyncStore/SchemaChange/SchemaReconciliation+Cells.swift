@@ -5,10 +5,10 @@ import LogSyncState
 /// What records say of columns that have come or gone, or of which it has been decided what they are.
 extension SchemaReconciliation {
     /// Takes dropped columns out of the rows' digests, and lets rows be recorded for which a new column's cells
-    /// were kept.
-    ///
-    /// - Returns: when rows were written, where it has been decided what columns are.
-    func reconcileCells(of table: TrackedTable, _ changes: ColumnChanges) throws -> UndecidedWrites? {
+    /// were kept. Notes when rows were written, where it has been decided what columns are, and what was written in columns
+    /// that have gone.
+    func reconcileCells(of table: TrackedTable, _ changes: ColumnChanges, noting findings: inout SchemaFindings) throws
+    {
         // What was written meanwhile is in the rows alone.
         let decided = changes.decided.sorted()
         if !decided.isEmpty || !changes.released.isEmpty {
@@ -20,7 +20,7 @@ extension SchemaReconciliation {
         guard
             !changes.added.isEmpty || !dropped.isEmpty || !decided.isEmpty || !heldReferences.isEmpty
                 || !changes.replaced.isEmpty
-        else { return nil }
+        else { return }
         let clock = ClockTable(table: table, connection: connection)
         let shownRows = ShownRows(store)
         let reader = shownRows.reader(table)
@@ -36,12 +36,14 @@ extension SchemaReconciliation {
         let returned = back + changes.replaced.map { (id: $0, former: []) }
         let others = changes.renamedLate.ofOthers
         var (emptied, gone): (Set<Int>, Set<Int>) = ([], [])
+        var replaced = try ReplacedValues(of: changes.dropped, by: changes.added, in: table, on: connection)
         let filter = dropped.isEmpty && returned.isEmpty ? "WHERE extra IS NOT NULL" : ""
         for row in try connection.rows("SELECT row FROM \(table.clock) \(filter)") {
             let position = row[0].asInteger
             guard var record = try clock.record(at: position) else { continue }
             let found = try continued.row(of: record, at: position)
             let present = found?.row
+            if let found { replaced?.add(record, at: position, found.row, rowid: found.rowid) }
             try changes.renamedLate.move(in: &record, present, in: table, store)
             if let present {
                 let nowhere = try keepValues(of: changes.dropped, in: &record, from: present, table, shownRows)
@@ -77,7 +79,8 @@ extension SchemaReconciliation {
         for id in renamed + changes.regained {
             try ForgottenColumns(store).takeBack(table.columnNames[id], of: table)
         }
-        return writes
+        findings.undecidedWrites[table.id] = writes
+        findings.editedBefore[table.id] = replaced?.edited
     }
 
     /// What records say of columns that were dropped, before it goes.

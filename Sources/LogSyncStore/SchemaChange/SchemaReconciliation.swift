@@ -99,7 +99,7 @@ struct SchemaReconciliation {
                 findings.gone.noteUnrecorded(
                     try GoneValues.firstUnrecorded(of: table, after: table.recorded, on: connection))
             }
-            findings.undecidedWrites[table.id] = try reconcileCells(of: table, changes)
+            try reconcileCells(of: table, changes, noting: &findings)
             let change = ReferenceChange(store: store)
             let former = references[table.id] ?? [:]
             let retyped = change.retyped(findings.retypedColumns[table.id] ?? [], in: table).subtracting(former.keys)
