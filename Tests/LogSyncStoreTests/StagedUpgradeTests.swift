@@ -149,6 +149,37 @@ struct StagedUpgradeTests {
         }
     }
 
+    @Test("An edit, among others of its row, of what the next migration divides", arguments: [0, 1])
+    func editBeforeDivision(first: Int) throws {
+        let rows = (1...8).map { "(\($0), 'title \($0)', 'a\($0) b\($0)')" }.joined(separator: ", ")
+        let peers = try peers(
+            "CREATE TABLE doc(id INTEGER PRIMARY KEY, title TEXT, name TEXT); INSERT INTO doc VALUES \(rows)")
+        let migration = """
+            BEGIN; CREATE TABLE doc_new(id INTEGER PRIMARY KEY, title TEXT, first TEXT, last TEXT, kind TEXT);
+            INSERT INTO doc_new SELECT id, title, substr(name, 1, 2), substr(name, 4), 'person' FROM doc; DROP TABLE doc;
+            ALTER TABLE doc_new RENAME TO doc; COMMIT
+            """
+        for peer in peers { try peer.awaitAnotherMillisecond() }
+        try peers[first].write("UPDATE doc SET title = 'edited 1', name = 'c1 d1' WHERE id = 1")
+        try peers[1 - first].write("UPDATE doc SET title = 'edited 3', name = 'c3 d3' WHERE id = 3")
+        for peer in [peers[first], peers[1 - first], peers[2]] {
+            try peer.awaitAnotherMillisecond()
+            try peer.write(migration)
+            try peer.record()
+        }
+        try converge(peers[0], peers[1], peers[2])
+        for peer in peers {
+            #expect(
+                try peer.strings(
+                    "SELECT title || ' ' || first || ' ' || last || ' ' || kind FROM doc WHERE id < 5 ORDER BY id")
+                    == [
+                        "edited 1 c1 d1 person", "title 2 a2 b2 person", "edited 3 c3 d3 person",
+                        "title 4 a4 b4 person",
+                    ])
+            #expect(try peer.store.audit().problems == [])
+        }
+    }
+
     @Test("A reference that was NULL when another machine's migration came with a table that other columns refer to")
     func unrelatedReference() throws {
         let peers = try peers(

@@ -31,9 +31,9 @@ package struct SchemaFindings: Sendable, Equatable {
     /// When rows were written of tables, by id, in which it has been decided what columns are.
     var undecidedWrites: [Int64: UndecidedWrites] = [:]
 
-    /// Columns that have come, by table id, by the places of records and by column id, in which rows hold what has been made of
-    /// something that a program had written to a column that went (``ReplacedValues``).
-    var editedBefore: [Int64: [Int64: Set<Int>]] = [:]
+    /// Columns that have come, by table id, by the places of the records of rows that programs have written before, and by column
+    /// id, in which these rows hold what has been made of what they held at the last look (``ReplacedValues``).
+    var uneditedBefore: [Int64: [Int64: Set<Int>]] = [:]
 
     /// Columns, by table and column id, that have another type than before.
     var retypedColumns: [Int64: Set<Int>] = [:]
@@ -92,7 +92,7 @@ package struct SchemaFindings: Sendable, Equatable {
         isAfterMigration = isAfterMigration || other.isAfterMigration
         newTables.formUnion(other.newTables)
         undecidedWrites.merge(other.undecidedWrites) { $1 }
-        editedBefore.merge(other.editedBefore) { $1 }
+        uneditedBefore.merge(other.uneditedBefore) { $1 }
         tablesByValues.formUnion(other.tablesByValues)
         returnedTables.formUnion(other.returnedTables)
         newColumns.merge(other.newColumns) { $0.union($1) }

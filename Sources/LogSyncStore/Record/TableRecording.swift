@@ -136,8 +136,11 @@ final class TableRecording {
 
     /// Whether a row holds in a new column what has been made of something that a program had written to one that has gone.
     private func isMadeOfEdit(_ row: RowRecorder.Row, in position: Int) -> Bool {
-        guard let record = row.touched.origin ?? row.touched.formerRecord else { return false }
-        return recorder.findings.editedBefore[table.id]?[record]?.contains(table.columns[position].id) ?? false
+        guard let record = row.touched.origin ?? row.touched.formerRecord,
+            let unedited = recorder.findings.uneditedBefore[table.id]?[record],
+            !table.key.contains(where: { $0.index == position })
+        else { return false }
+        return !unedited.contains(table.columns[position].id)
     }
 
     /// When a program has written a row before the migration's last pass, in a column that may have gone since.

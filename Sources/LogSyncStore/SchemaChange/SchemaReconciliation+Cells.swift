@@ -80,7 +80,7 @@ extension SchemaReconciliation {
             try ForgottenColumns(store).takeBack(table.columnNames[id], of: table)
         }
         findings.undecidedWrites[table.id] = writes
-        findings.editedBefore[table.id] = replaced?.edited
+        findings.uneditedBefore[table.id] = replaced?.unedited
     }
 
     /// What records say of columns that were dropped, before it goes.

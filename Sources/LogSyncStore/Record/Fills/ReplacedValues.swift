@@ -4,8 +4,9 @@ import LogSyncSQLite
 /// What a migration has made, in columns that have come, of each value of columns that have gone.
 ///
 /// A trigger says that a row was written, and not in which columns. Whether it was written in one that has gone, rows tell
-/// which held the same there and were not written: the migration has made the same of them all. Where it has made something
-/// else of a written row, or what it has made of another value, that row had another value by then.
+/// which held the same there and were not written: the migration has made the same of them all. Where it has made the same of a
+/// written row, that one had the same value by then, and where it has made something else, another one. Where no other row had
+/// the same, what has been made of several values says nothing, and anything else is taken for written.
 ///
 /// An example. Records say "open" of rows 1, 2 and 3, and "shut" of row 4; row 1 was written. The migration has put 7 into rows
 /// 2 and 3, and 8 into rows 1 and 4: row 1 was shut before.
@@ -76,20 +77,33 @@ struct ReplacedValues {
         }
     }
 
-    /// The columns that have come, by id, in which a row holds what has been made of something that a program has written;
-    /// by the places of the records.
-    var edited: [Int64: Set<Int>] {
-        let others = made.mapValues { values in
-            Dictionary(values.compactMap { former, made in made.map { ($0, former) } }) { first, _ in first }
-        }
-        return written.reduce(into: [:]) { edited, row in
-            let isEdited: Bool
-            if let known = made[row.pair]?[row.former] {
-                isEdited = known.map { $0 != row.present } ?? false
-            } else {
-                isEdited = others[row.pair]?[row.present] != nil
+    /// The columns that have come, by id, in which a row that a program has written holds what has been made of the value that
+    /// was recorded, or may well do so; by the places of the records. What is in the others a program has written.
+    var unedited: [Int64: Set<Int>] {
+        /// Of how many values the same has been made, by pairs: a column may say nothing of another.
+        let functions = made.filter { !$1.values.contains(nil) }.mapValues { values in
+            values.values.reduce(into: [UInt32: Int]()) { counts, made in
+                if let made { counts[made, default: 0] += 1 }
             }
-            if isEdited { edited[row.record, default: []].insert(row.pair.new) }
         }
+        var found: [Int64: [Int: Bool]] = [:]
+        for row in written {
+            let isEdited: Bool
+            if let counts = functions[row.pair] {
+                if let known = made[row.pair]?[row.former] {
+                    isEdited = known != row.present
+                } else {
+                    isEdited = counts[row.present] ?? 0 < 2
+                }
+            } else if made[row.pair] == nil {
+                isEdited = true
+            } else {
+                continue
+            }
+            found[row.record, default: [:]][row.pair.new, default: false] =
+                isEdited
+                || found[row.record]?[row.pair.new] ?? false
+        }
+        return found.mapValues { Set($0.filter { !$1 }.keys) }
     }
 }
