@@ -29,6 +29,7 @@ struct SchemaReconciliation {
         try UndecidedCells.forgetDecided(in: store)
         let copies = try UnfinishedRebuild(store: store).copies()
         if try returnNames() { try store.reloadCatalog() }
+        if try reconcileRebuiltTables(except: copies) { try store.reloadCatalog() }
         try hideRowsOfDroppedTables(noting: &findings.gone)
         // A process that has just begun does not know a renamed table yet.
         if try reconcileNames(noting: &findings.gone) { try store.reloadCatalog() }
