@@ -187,6 +187,17 @@ struct SkippedReleaseTests {
         }
     }
 
+    @Test("What has been found already may be said once more")
+    func toldLate() throws {
+        let a = try TestPeer(folder, "a", sql: Self.people)
+        try a.write(Self.otherColumns + Self.rename)
+        _ = try a.store.migrate("", renamings: [Renaming(table: "person", column: nil, to: "human")])
+        #expect(try a.strings("SELECT log_name FROM logsync_table WHERE name = 'human'") == ["person"])
+        #expect(throws: LogSyncError.self) {
+            try a.store.migrate("", renamings: [Renaming(table: "folk", column: nil, to: "human")])
+        }
+    }
+
     @Test("A table into which two others went is none of them, also where one of these is empty")
     func joinedTables() throws {
         let a = try TestPeer(
