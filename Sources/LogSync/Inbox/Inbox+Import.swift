@@ -77,6 +77,8 @@ extension Inbox {
                 try store.prepare(unready)
                 try owner.identity.noteRecorded()
             } catch let refused as RefusedTransaction {
+                // What was captured comes first, and is no other peer's fault.
+                guard plan.current != nil else { throw unready }
                 plan.reject(.refused, refused.detail)
             }
             return .undone

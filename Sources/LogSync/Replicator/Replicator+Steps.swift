@@ -14,12 +14,17 @@ extension Replicator {
     func step<T>(settles: Bool = false, _ body: (ReplicatedStore) throws -> T) async throws -> T {
         // Observers may take their time, and other processes have their turn meanwhile.
         defer { postImports() }
+        var prepared: Set<UnreadyTable> = []
         do {
-            do {
-                return try await lockedStep(settles: settles, body)
-            } catch is UnexpectedStore where settles {
-                // A backup was restored into the store's file since the step had looked which peer that is.
-                return try await lockedStep(settles: settles, body)
+            while true {
+                do {
+                    return try await lockedStep(settles: settles, body)
+                } catch is UnexpectedStore where settles {
+                    // A backup was restored into the store's file since the step had looked which peer that is.
+                    return try await lockedStep(settles: settles, body)
+                } catch let unready as UnreadyTable {
+                    try await prepare(unready, isAgain: !prepared.insert(unready).inserted)
+                }
             }
         } catch let error as LogSyncError {
             throw error.about(.store(path))
@@ -28,6 +33,26 @@ extension Replicator {
                 .locked,
                 "\(path) became another peer, or an older state of itself, in the middle of the work; what was done is kept",
                 help: "Run the command again", subject: .store(path))
+        }
+    }
+
+    /// Makes a table ready for rows that came before it, without which nothing that programs have written can be recorded.
+    ///
+    /// - Parameter isAgain: whether that was done before, for nothing.
+    /// - Throws: `invalidStore` where it cannot be.
+    private func prepare(_ unready: UnreadyTable, isAgain: Bool) async throws {
+        try await lockedStep(settles: false) { store in
+            do {
+                guard !isAgain else { throw RefusedTransaction(unready) }
+                try store.store.prepare(unready)
+                try store.identity.noteRecorded()
+            } catch let refused as RefusedTransaction {
+                throw LogSyncError(
+                    .invalidStore,
+                    "\(path): \(refused.detail); nothing was changed, and what programs have written is kept",
+                    help: "Run logsync doctor \(path.asShellArgument): it names the peers with another schema. "
+                        + "Migrate these, or undo the migration here, and run the command again")
+            }
         }
     }
 

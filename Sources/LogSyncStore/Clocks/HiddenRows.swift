@@ -81,6 +81,13 @@ struct HiddenRows {
         return Dictionary(names.map { ($0.folded, $0) }) { first, _ in first }
     }
 
+    /// Whether rows are kept of a table that is not here, which logs call so.
+    static func isAbsent(_ table: String, on connection: Connection) throws -> Bool {
+        try connection.integer(
+            "SELECT EXISTS(SELECT 1 FROM logsync_kept WHERE state = 'unknown' AND table_name = ? COLLATE NOCASE)",
+            .text(table)) == 1
+    }
+
     func hasAny(of table: TrackedTable) throws -> Bool {
         guard store.hasHidden else { return false }
         let sql = "SELECT EXISTS(SELECT 1 FROM logsync_kept WHERE table_name = ?)"

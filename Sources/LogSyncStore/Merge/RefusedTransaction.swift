@@ -16,7 +16,7 @@ package struct RefusedTransaction: Error {
 
 extension RefusedTransaction {
     /// A row for which its table cannot be made ready.
-    init(_ unready: UnreadyTable) {
+    package init(_ unready: UnreadyTable) {
         detail =
             switch unready.need {
             case .identities: "the rows of \(unready.table) have other keys than they can have here"

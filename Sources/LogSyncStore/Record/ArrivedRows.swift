@@ -15,6 +15,7 @@ final class ArrivedRows {
     /// Rows that were given theirs before their turn, because others refer to them, by table and rowid.
     private var early: [Int64: [Int64: RowIdentity]] = [:]
     private var moved: [Int64: MovedRows] = [:]
+    private var respelled: [Int64: RespelledRows] = [:]
 
     init(_ recorder: Recorder) {
         self.recorder = recorder
@@ -35,5 +36,13 @@ final class ArrivedRows {
         let rows = try moved[table.id] ?? MovedRows(of: table, in: recorder.store)
         moved[table.id] = rows
         return try rows.identity(of: row) { try recorder.translated(row.values[$0], $0, in: table) }
+    }
+
+    /// The identity of the row of another peer's table that a key names; nil where it is that of none.
+    func respelledIdentity(of spelled: RowIdentity, _ table: TrackedTable) throws -> RowIdentity? {
+        guard recorder.findings.newTables.contains(table.id) else { return nil }
+        let rows = try respelled[table.id] ?? RespelledRows(of: table, in: recorder.store)
+        respelled[table.id] = rows
+        return rows[spelled]
     }
 }

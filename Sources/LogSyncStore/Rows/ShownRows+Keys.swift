@@ -114,9 +114,9 @@ extension TrackedTable {
     /// Whether an identity is what a row's key spells, or the table is none in which it has to be.
     ///
     /// - Parameter value: by column position, as logs have it.
-    func isSpelled(_ identity: RowIdentity, by value: (Int) -> Value) -> Bool {
+    func isSpelled(_ identity: RowIdentity, by value: (Int) throws -> Value) rethrows -> Bool {
         guard kind == .natural, !key.isEmpty else { return true }
-        let values = key.map { value($0.index) }
+        let values = try key.map { try value($0.index) }
         if identity.isSurrogate { return values.contains { $0.isNull } }
         return identity.isSpelled(by: values, at: Array(values.indices), key.map(\.collation))
     }

@@ -20,6 +20,7 @@ package struct UnreadyTable: Error, Hashable {
 extension UnreadyTable {
     /// Whether the table is what it was not ready for.
     func isMet(by catalog: Catalog) -> Bool {
+        if case .withoutTrigger = need { return true }
         guard let table = catalog[table] else { return false }
         return switch need {
         case .identities: table.keepsIdentities

@@ -6,6 +6,9 @@ import LogSyncState
 /// clock records. Runs at the start of a write transaction when schema_version has moved.
 struct SchemaReconciliation {
     let store: OpenStore
+    /// New tables of which it has turned out that their rows have other identities than their keys spell, by lower-case names
+    /// in logs.
+    var tablesOfOtherKeys: Set<String> = []
     var connection: Connection { store.connection }
 
     static func isNeeded(_ store: OpenStore) throws -> Bool {
@@ -26,6 +29,7 @@ struct SchemaReconciliation {
         try UndecidedCells.forgetDecided(in: store)
         let copies = try UnfinishedRebuild(store: store).copies()
         if try returnNames() { try store.reloadCatalog() }
+        if try reconcileRebuiltTables(except: copies) { try store.reloadCatalog() }
         try hideRowsOfDroppedTables(noting: &findings.gone)
         // A process that has just begun does not know a renamed table yet.
         if try reconcileNames(noting: &findings.gone) { try store.reloadCatalog() }
@@ -251,12 +255,15 @@ struct SchemaReconciliation {
             try store.reloadCatalog()
         }
         func new() -> [TrackedTable] { store.catalog.tables.filter { added.contains($0.schema.name) } }
-        let keeping = try new().filter { try otherKeys.contains($0.name) || hasRowsOfAnotherKey($0) }
+        let keeping = try new().filter {
+            try otherKeys.contains($0.name) || tablesOfOtherKeys.contains($0.name.folded) || hasRowsOfAnotherKey($0)
+        }
         for table in keeping { try KeyHistory.keepIdentities(of: table.id, on: connection) }
         if !keeping.isEmpty { try store.reloadCatalog() }
         let tables = new()
         try Capture.equip(tables, on: connection)
         for table in tables {
+            try tellOtherNames(of: table)
             try ReturnedRecords(store).prepare(table)
             try Capture.noteEverything(table, on: connection, milliseconds: "0")
         }
@@ -264,27 +271,6 @@ struct SchemaReconciliation {
     }
 
     // MARK: Rows without a table
-
-    /// Whether rows of a table that has just come are here already, and have other identities than its key spells: where they
-    /// were inserted, it had another.
-    private func hasRowsOfAnotherKey(_ table: TrackedTable) throws -> Bool {
-        guard !table.keepsIdentities else { return false }
-        return try HiddenRows(store).rows(.unknownTable, of: table.name).contains { row in
-            guard row.clock.isAlive else { return false }
-            guard table.kind == .natural, !table.key.isEmpty else {
-                return table.kind == .surrogate && !row.identity.isSurrogate
-            }
-            let said = row.identity.naturalParts ?? []
-            return !table.isSpelled(row.identity) { position in
-                let name = table.columns[position].name
-                let cell = row.clock.cellsByName.first { $0.key.folded == name.folded }?.value
-                if let shown = cell.flatMap({ store.shown($0, table.name, name) }) { return shown }
-                // An insert leaves to the identity what that says.
-                let part = table.key.firstIndex { $0.index == position }
-                return part.flatMap { said.indices.contains($0) ? said[$0].value : nil } ?? .null
-            }
-        }
-    }
 
     /// A missing table is never a deletion of its rows: they are hidden, without the values that went with the table.
     ///

@@ -140,7 +140,12 @@ struct Migration {
     private func rename(_ renamings: [Renaming]) throws {
         guard !renamings.isEmpty else { return }
         for renaming in renamings where renaming.column == nil {
-            guard let row = try registered(renaming.table) else { throw unknown(renaming.table) }
+            guard let row = try registered(renaming.table) else {
+                // What came before the migration has been looked at, and may have told.
+                let known = try registered(renaming.to).flatMap { try FormerNames(connection).former($0.id) }
+                guard known?.folded == renaming.table.folded else { throw unknown(renaming.table) }
+                continue
+            }
             guard let schema = try TableSchema.read(renaming.to, on: connection) else { throw absent(renaming) }
             guard try TableSchema.read(renaming.table, on: connection) == nil else { throw present(renaming) }
             try connection.run("UPDATE logsync_table SET name = ?2 WHERE id = ?1", .integer(row.id), .text(schema.name))

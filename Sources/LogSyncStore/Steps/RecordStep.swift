@@ -10,13 +10,16 @@ struct RecordStep {
     private let findings: SchemaFindings
     /// Whether the schema is looked at though it has not changed: something else says what it means.
     private let reconciles: Bool
+    /// As ``SchemaReconciliation`` takes it.
+    private let tablesOfOtherKeys: Set<String>
 
     init(
         _ store: OpenStore, findings: SchemaFindings = SchemaFindings(), reconciles: Bool = false,
-        author: String? = nil, context: String? = nil
+        tablesOfOtherKeys: Set<String> = [], author: String? = nil, context: String? = nil
     ) {
         self.store = store
         self.reconciles = reconciles
+        self.tablesOfOtherKeys = tablesOfOtherKeys
         self.findings = findings
         self.author = author
         self.context = context
@@ -104,7 +107,7 @@ struct RecordStep {
     ) throws -> (recorded: RecordedTransaction?, adopted: Bool) {
         var findings = findings
         if reconciles {
-            findings.formUnion(try SchemaReconciliation(store: store).reconcile())
+            findings.formUnion(try SchemaReconciliation(store: store, tablesOfOtherKeys: tablesOfOtherKeys).reconcile())
         } else {
             try RenumberedHeldValues(store).note()
         }

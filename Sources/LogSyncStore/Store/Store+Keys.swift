@@ -73,26 +73,44 @@ extension KeyNames {
 extension Store {
     /// Makes a table ready for a row that it was not ready for.
     ///
+    /// What was captured is recorded with it, for which another table may have to be made ready, too.
+    ///
     /// - Throws: ``RefusedTransaction`` where it cannot be; then nothing is changed, and the row would not be merged however
     ///   often it came.
     package func prepare(_ unready: UnreadyTable) throws {
-        try database.write { store in
-            if case .withoutTrigger(let name, let reason) = unready.need {
-                try AppTriggers.silence(name, reason, on: store.connection)
-                return try store.dropAppTriggerCopies()
+        var all = [unready]
+        while true {
+            do {
+                return try database.write { try Self.prepare(all, in: $0) }
+            } catch let another as UnreadyTable {
+                guard !all.contains(another) else { throw RefusedTransaction(another) }
+                all.append(another)
             }
-            guard let table = store.catalog[unready.table] else { throw RefusedTransaction(unready) }
+        }
+    }
+
+    private static func prepare(_ all: [UnreadyTable], in store: OpenStore) throws {
+        /// A table that comes with what is captured is not known yet.
+        var new: Set<String> = []
+        for unready in all {
+            let table = store.catalog[unready.table]
             switch unready.need {
-            case .identities: try KeyHistory.keepIdentities(of: table.id, on: store.connection)
+            case .withoutTrigger(let name, let reason):
+                try AppTriggers.silence(name, reason, on: store.connection)
+                try store.dropAppTriggerCopies()
+            case .identities:
+                if let table { try KeyHistory.keepIdentities(of: table.id, on: store.connection) }
+                if table == nil { new.insert(unready.table.folded) }
             case .reference(let column, let parent):
+                guard let table else { throw RefusedTransaction(unready) }
                 // The setting that says so comes with the transaction that waits.
                 try store.facts.set("\(ReferenceHistory.known)\(table.name).\(column)", .text(parent))
-            case .withoutTrigger: return
             }
-            try store.reloadCatalog()
-            _ = try RecordStep(store, reconciles: true).run()
-            guard unready.isMet(by: store.catalog) else { throw RefusedTransaction(unready) }
         }
+        guard all.contains(where: { !$0.table.isEmpty }) else { return }
+        try store.reloadCatalog()
+        _ = try RecordStep(store, reconciles: true, tablesOfOtherKeys: new).run()
+        for unready in all where !unready.isMet(by: store.catalog) { throw RefusedTransaction(unready) }
     }
 
     /// Runs `body` again each time that a table turns out not to be ready for a row.

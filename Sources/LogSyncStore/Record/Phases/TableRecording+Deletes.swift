@@ -29,7 +29,9 @@ extension TableRecording {
             if former == spelled { return given }
         }
         // Other integers mean the same rows in it.
-        if let given = formerlySpelled[spelled] { return given }
+        if let given = try formerlySpelled[spelled] ?? recorder.arrived.respelledIdentity(of: spelled, table) {
+            return given
+        }
         let name = table.named(spelled)
         // A row that was given this identity may live on under another key.
         if let holder = try clock.row(of: name), holder != origin {
