@@ -92,6 +92,7 @@ final class OwnFolder {
         receiptsSeen = receiptProgress(scan)
         try FolderRepair(self, scan).run()
         try replaceSnapshotsBeforeFork(scan)
+        try publishLackingMarks(scan)
         try bridgeGaps(scan)
         try LogFileMerge(self).run()
     }
