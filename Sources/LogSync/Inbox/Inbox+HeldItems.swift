@@ -13,7 +13,7 @@ extension Inbox {
         try begin(plan) { try store.chain(of: $0) }
         var isProgress = true
         while isProgress {
-            while try plan.skip() {}
+            while try plan.skip(store.isOther) {}
             isProgress = try acceptClocks(plan)
         }
         if !isNew, !plan.outdated.isEmpty {
@@ -34,7 +34,7 @@ extension Inbox {
     ) throws -> [HeldItem] {
         owner.identity.noteDependents(plan)
         let transactions = plan.held
-        let (unexplained, foreign) = (branches.unexplained, owner.ownFolder.foreignFiles)
+        let (unexplained, foreign) = (branches.unexplained, try owner.ownFolder.foreignFiles(scan))
         let unread = scan.unread.subtracting([owner.peer])
         if transactions.isEmpty, snapshots.isEmpty, contradicted.isEmpty, unexplained.isEmpty, foreign.isEmpty,
             unread.isEmpty
