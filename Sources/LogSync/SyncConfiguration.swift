@@ -69,6 +69,9 @@ public struct SyncConfiguration: Sendable {
     /// For how long one peer's transactions are imported while others' wait.
     var importTurn: Duration = .seconds(1)
 
+    /// How many of a peer's transactions before the last a snapshot tells apart, where there is room for so many.
+    package var toldTransactions = StoreConfiguration().toldTransactions
+
     /// How long one step of importing keeps programs from writing, in seconds.
     var lockBudget = StoreConfiguration().lockBudget
 
@@ -111,6 +114,7 @@ extension SyncConfiguration {
         }
         configuration.maximumDrift = Int64(maximumDrift / .milliseconds(1))
         configuration.blobThreshold = blobThreshold
+        configuration.toldTransactions = toldTransactions
         configuration.pageCache = pageCache
         configuration.lockBudget = lockBudget
         configuration.isShared = isShared

@@ -79,6 +79,95 @@ import Testing
         try agree(b, c, d)
     }
 
+    @Test("A fork before the one that a snapshot knows is no part of what it knows", arguments: UInt64(1)...8)
+    func earlierFork(_ seed: UInt64) throws {
+        let a = try TestPeer(folder, "a", sql: Self.schema + "INSERT INTO word VALUES('x', 1, 0)", seed: seed)
+        let (b, behind) = (try TestPeer(folder, "b", cloning: a), try TestPeer(folder, "behind", cloning: a))
+        let (d, e) = (try TestPeer(folder, "d", cloning: a), try TestPeer(folder, "e", cloning: a))
+        let early = try twin(of: a, "early")
+        for index in 0..<2 { try early.insert("early\(index) \(seed)") }
+        try e.take([History(early)])
+        try early.insert("early2 \(seed)")
+        try a.insert("a0 \(seed)")
+        let late = try twin(of: a, "a later one")
+        try late.insert("late \(seed)")
+        try a.insert("a1 \(seed)")
+        // These have seen nothing but the early one; this one has not seen it.
+        try d.take([History(early)])
+        try b.take([History(a), History(late)])
+        let before = try b.snapshot()
+        for peer in [d, e] {
+            guard case .fork = try peer.store.joinability(of: before.open().manifest) else {
+                Issue.record("it is another history")
+                continue
+            }
+            #expect(throws: LogSyncError.self) { try peer.join(before) }
+            #expect(try peer.store.branches().isEmpty)
+        }
+        // Who has nothing of either is told that it is the same up to there.
+        _ = try behind.join(before)
+        try agree(b, behind)
+        try b.take([a, late, early].map(History.init))
+        let snapshot = try b.snapshot()
+        for peer in [behind, d, e] { _ = try peer.join(snapshot) }
+        #expect(try d.strings("SELECT id FROM word").count == 7)
+        try agree(b, behind, d, e)
+    }
+
+    @Test("What a snapshot does not say of a peer's history is not taken for what has been imported")
+    func untold() throws {
+        let a = try TestPeer(folder, "a", sql: Self.schema + "INSERT INTO word VALUES('x', 1, 0)")
+        let (b, c) = (try TestPeer(folder, "b", cloning: a), try TestPeer(folder, "c", cloning: a))
+        let behind = try TestPeer(folder, "behind", cloning: a)
+        let twin = try twin(of: a, "twin")
+        for index in 0..<2 { try twin.insert("twin\(index)") }
+        try c.take([History(twin)])
+        for index in 0..<8 { try a.insert("a\(index)") }
+        let history = try History(a)
+        try b.take([history])
+        var configuration = TestPeer.configuration(1)
+        configuration.toldTransactions = 4
+        let short = try TestPeer(
+            folder, "b", opening: try Store.open(b.path, configuration: configuration))
+        let snapshot = try short.snapshot()
+        for peer in [c, behind] {
+            #expect(try peer.store.joinability(of: snapshot.open().manifest) == .fork(history.origin))
+            #expect(throws: LogSyncError.self) { try peer.join(snapshot) }
+        }
+        #expect(try c.strings("SELECT id FROM word ORDER BY id") == ["twin0", "twin1", "x"])
+        // One for those who stand there says which transactions these are.
+        let telling = try short.snapshot(telling: [c.vector(), behind.vector()])
+        #expect(try c.store.joinability(of: telling.open().manifest) == .fork(history.origin))
+        _ = try behind.join(telling)
+        try agree(b, behind)
+    }
+
+    @Test(
+        "A snapshot of a former version, which names no transaction before a fork, serves who has one after it",
+        arguments: UInt64(1)...6)
+    func formerVersion(_ seed: UInt64) throws {
+        let a = try TestPeer(folder, "a", sql: Self.schema + "INSERT INTO word VALUES('x', 1, 0)", seed: seed)
+        let (b, c) = (try TestPeer(folder, "b", cloning: a), try TestPeer(folder, "c", cloning: a))
+        let behind = try TestPeer(folder, "behind", cloning: a)
+        let twin = try twin(of: a, "twin")
+        try a.insert("first")
+        try c.take([History(a)])
+        for (peer, id) in [(a, "second"), (twin, "third"), (twin, "fourth")] { try peer.insert(id) }
+        try b.take([History(a), History(twin)])
+        var manifest = try b.snapshot().manifest
+        let origin = try #require(manifest.branches.first?.origin)
+        manifest.marks = manifest.marks.map { run in
+            guard run.peer == origin else { return run }
+            return SnapshotManifest.Marks(peer: origin, first: 2, marks: Array(run.marks[1...]))
+        }
+        #expect(try behind.store.joinability(of: manifest) == .fork(origin))
+        #expect(try behind.store.branches().isEmpty)
+        guard case .ready = try c.store.joinability(of: manifest) else {
+            Issue.record("what follows tells that it is the same")
+            return
+        }
+    }
+
     @Test(arguments: UInt64(1)...20)
     func threeHistoriesInAnyOrder(_ seed: UInt64) throws {
         var random = SeededGenerator(state: seed)
@@ -161,6 +250,12 @@ private struct History {
 }
 
 extension TestPeer {
+    /// One transaction.
+    fileprivate func insert(_ id: String) throws {
+        try write("INSERT INTO word VALUES('\(id)', 1, 0)")
+        _ = try store.record()
+    }
+
     /// Merges what is ready of some histories, by the ids that branches have here.
     fileprivate func take(_ histories: [History]) throws {
         let own = try store.registration().peer

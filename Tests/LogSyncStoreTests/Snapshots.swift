@@ -38,9 +38,11 @@ private final class Bytes {
 }
 
 extension TestPeer {
-    func snapshot() throws -> Snapshot {
+    func snapshot(telling places: [VersionVector] = []) throws -> Snapshot {
         let sink = Bytes()
-        let taken = try store.writeSnapshot(publishBlob: { sink.blobs[$0] = Array($1) }) { sink.all += $0 }
+        let taken = try store.writeSnapshot(telling: places, publishBlob: { sink.blobs[$0] = Array($1) }) {
+            sink.all += $0
+        }
         return Snapshot(bytes: sink.all, taken: taken, blobs: sink.blobs)
     }
 

@@ -300,6 +300,80 @@ struct ForkTests {
         try await expectSame(a, b, c, d)
     }
 
+    @Test("Of two copies of one peer that which was made first comes last: nothing of it is lost", arguments: 1...4)
+    func earlierCopy(_ run: Int) async throws {
+        let c = try await world.clone("c")
+        try await settle(a, b, c)
+        let peer = try await a.peer()
+        let early = try Twin(of: a, "early")
+        try await early.live {
+            for id in ["early", "early too"] {
+                try $0.insert(id, "\(run)")
+                try await $0.sync()
+            }
+            // This one knows no other history.
+            try await c.sync()
+        }
+        try a.insert("first", "\(run)")
+        try await a.sync()
+        let first = try #require(try world.logs(peer).last)
+        let late = try Twin(of: a, "late")
+        try a.insert("second", "\(run)")
+        try await a.sync()
+        try await late.live {
+            try $0.insert("late", "\(run)")
+            try await $0.sync()
+        }
+        try late.foldersMeet()
+        try await settle(b, a)
+        for machine in [a, b] { _ = try await machine.with { try await $0.snapshot() } }
+        try await settle(a, b)
+        // What both copies have is in snapshots alone.
+        for name in try world.logs(peer) where name.prefix(12) <= first.prefix(12) {
+            try FileManager.default.removeItem(atPath: "\(world.logsPath(peer))/\(name)")
+        }
+        try early.foldersMeet()
+        let held = try await c.sync().held
+        #expect(held.contains { $0.reason == .fork }, "\(held)")
+        #expect(try c.ids() == ["early", "early too", "one"])
+        let d = try await world.clone("d")
+        try await settle(a, b, c, d)
+        for machine in [a, b, c, d] {
+            #expect(try machine.ids() == ["early", "early too", "first", "late", "one", "second"])
+            #expect(try await machine.sync().held.isEmpty)
+        }
+        try await expectSame(a, b, c, d)
+    }
+
+    @Test("A store that has seen nothing of a peer for long is told which of its transactions the last was")
+    func longSilent() async throws {
+        let c = try await world.clone("c")
+        try await settle(a, b, c)
+        let peer = try await a.peer()
+        var short = [a, b]
+        for index in short.indices {
+            short[index].configuration.toldTransactions = 2
+            for row in 0..<4 {
+                try short[index].insert("\(index) \(row)")
+                try await short[index].sync()
+            }
+            try await settle(short[0], short[1])
+        }
+        // What other peers say is remembered where they said it long ago, and here nobody has said anything.
+        try FileManager.default.removeItem(atPath: "\(world.contentPath)/peers/\(try await c.peer())/receipt.json")
+        _ = try await short[1].with { try await $0.snapshot() }
+        for name in try world.logs(peer) {
+            try FileManager.default.removeItem(atPath: "\(world.logsPath(peer))/\(name)")
+        }
+        let held = try await c.sync().held
+        #expect(held.contains { $0.reason == .fork && $0.file?.hasSuffix(".snap") == true }, "\(held)")
+        #expect(try await c.sync().outcome == .integrity)
+        try await short[1].sync()
+        #expect(try await c.sync().held.isEmpty)
+        #expect(try c.ids().count == 9)
+        try await expectSame(b, c)
+    }
+
     private func expectSame(_ machines: Machine..., sourceLocation: SourceLocation = #_sourceLocation) async throws {
         var states: Set<String> = []
         for machine in machines {
@@ -339,10 +413,10 @@ struct Twin {
     private let folder: String
     private var machine: Machine
 
-    init(of machine: Machine) throws {
+    init(of machine: Machine, _ name: String = "twin") throws {
         original = machine
-        store = machine.world.root + "/twin"
-        folder = machine.world.root + "/twin-folder"
+        store = machine.world.root + "/" + name
+        folder = store + "-folder"
         try machine.checkpoint()
         let files = FileManager.default
         try files.copyItem(atPath: (machine.path as NSString).deletingLastPathComponent, toPath: store)

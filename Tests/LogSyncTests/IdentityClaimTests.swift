@@ -133,6 +133,35 @@ struct IdentityClaimTests {
         #expect(try await a.status().identity?.kind == .restored)
     }
 
+    @Test("shows what is held for it, whoever asks, and is no damage of the store's", arguments: 1...14)
+    func held(_ run: Int) async throws {
+        try make(.importedElsewhere, of: try await a.peer(), by: 1)
+        try await a.sync()
+        let peer = try await a.peer()
+        try await settle(a, b)
+        let twin = try Twin(of: a)
+        try a.insert("here \(run)")
+        try await a.sync()
+        try await twin.live {
+            try $0.insert("there \(run)")
+            try await settle($0, b)
+            try b.execute("UPDATE note SET body = 'seen' WHERE id = 'there \(run)'")
+            try await b.sync()
+        }
+        try twin.foldersMeet()
+        let result = try await a.sync()
+        #expect(try await a.peer() == peer)
+        let status = try await a.status()
+        #expect(status.identity?.kind == .claimed)
+        #expect(Set(result.held.map(\.reason)) == [.fork, .dependency])
+        #expect(status.held == result.held)
+        let report = try await Replicator.doctor(a.path, configuration: a.configuration)
+        #expect(Set(report.findings.map(\.code)).isSuperset(of: ["held-fork", "held-dependency"]))
+        let verified = try await Replicator.verify(a.path, configuration: a.configuration)
+        #expect(verified.findings.filter { $0.code == "digest-differs" }.map(\.what) == [])
+        #expect(verified.store != false)
+    }
+
     @Test("counts for nothing where this machine knows better: a second restore of one day is found as the first")
     func restores() async throws {
         let backup = world.root + "/backup.db"

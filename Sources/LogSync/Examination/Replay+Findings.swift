@@ -1,4 +1,5 @@
 import LogSyncContainer
+import LogSyncFormat
 import LogSyncModel
 import LogSyncStore
 
@@ -15,6 +16,22 @@ extension Replay {
                 ? "the folder has more than it has imported"
                 : "the folder has not all of what it has imported: \(lacking.joined(separator: ", ")) and what comes after",
             help: "run logsync sync on the store and on all others; where what is lacking is nowhere, logsync rebuild")
+    }
+
+    /// Whether what was replayed of a store's own transactions is what another store wrote under its id.
+    func hasOtherHistory(than store: ReplicatedStore) throws -> Bool {
+        let (sequence, chain) = (try replica.store.vector()[store.peer], try replica.store.chain(of: store.peer))
+        return try sequence > 0 && store.store.knows(store.peer, sequence, chain.mark) == .contradicted
+    }
+
+    /// That such a store could not be compared.
+    func notCompared(with store: ReplicatedStore) throws -> Finding {
+        Finding(
+            "not-compared", .trouble, "the store was not compared with its transactions", at: store.place.path,
+            why:
+                "the folder has another history of \(try replica.names()[store.peer].name) than the store: two stores wrote "
+                + "under that id",
+            help: "run logsync doctor \(store.place.path.asShellArgument), which says what to do")
     }
 
     func heldFindings() throws -> [Finding] {

@@ -95,6 +95,10 @@ struct Replay {
                 findings.append(changes > 0 ? RepeatedExamination.inUse(folder.path) : try notCompared(stop))
                 continue
             }
+            if stop.isStore, let store = compared?.store, try hasOtherHistory(than: store) {
+                findings.append(try notCompared(with: store))
+                continue
+            }
             try compare(with: stop, compared)
         }
         plan.limit = nil

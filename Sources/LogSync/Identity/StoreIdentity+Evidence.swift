@@ -63,7 +63,7 @@ extension StoreIdentity {
     private func findDependents(_ scan: ContainerScan) throws {
         let plan = try owner.inbox.plan(scan)
         try plan.begin(vector: try store.vector()) { try store.chain(of: $0) }
-        while try plan.skip() {}
+        while try plan.skip({ _ in false }) {}
         noteDependents(plan)
     }
 

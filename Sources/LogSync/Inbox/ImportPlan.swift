@@ -122,9 +122,16 @@ final class ImportPlan {
     func hasNext() throws -> Bool { try nextReady() != nil }
 
     /// As ``next()``, without handing anything out: to see what could be imported and what is held.
-    func skip() throws -> Bool {
-        guard let (_, transaction) = try nextReady() else { return false }
-        advance(transaction)
+    ///
+    /// - Parameter isOther: whether what a transaction depends on is another one than the one imported.
+    func skip(_ isOther: (Dependency) throws -> Bool) throws -> Bool {
+        guard let (queue, transaction) = try nextReady() else { return false }
+        let dependencies = transaction.header.dependencyChanges.filter { $0.dot.peer != queue.peer }
+        if let other = try dependencies.first(where: isOther) {
+            queue.refuse(transaction, "it has seen another transaction \(other.dot)")
+        } else {
+            advance(transaction)
+        }
         return true
     }
 

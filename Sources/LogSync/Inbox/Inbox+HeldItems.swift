@@ -13,7 +13,7 @@ extension Inbox {
         try begin(plan) { try store.chain(of: $0) }
         var isProgress = true
         while isProgress {
-            while try plan.skip() {}
+            while try plan.skip(store.isOther) {}
             isProgress = try acceptClocks(plan)
         }
         if !isNew, !plan.outdated.isEmpty {
@@ -34,7 +34,7 @@ extension Inbox {
     ) throws -> [HeldItem] {
         owner.identity.noteDependents(plan)
         let transactions = plan.held
-        let (unexplained, foreign) = (branches.unexplained, owner.ownFolder.foreignFiles)
+        let (unexplained, foreign) = (branches.unexplained, try owner.ownFolder.foreignFiles(scan))
         let unread = scan.unread.subtracting([owner.peer])
         if transactions.isEmpty, snapshots.isEmpty, contradicted.isEmpty, unexplained.isEmpty, foreign.isEmpty,
             unread.isEmpty
@@ -42,7 +42,8 @@ extension Inbox {
             return []
         }
         let names = try owner.names()
-        var items = snapshots.compactMap { HeldItem($0, names) }
+        let noted = snapshots.compactMap { HeldItem($0, names) }
+        var items = noted.filter { $0.reason != .fork }
         func isForkKnown(of id: PeerID) -> Bool { items.contains { $0.peer.id == id && $0.reason == .fork } }
         for held in transactions {
             var item = HeldItem(
@@ -82,6 +83,8 @@ extension Inbox {
                         detail: "the folder of the peer cannot be read; what is in it is not known"))
             }
         }
+        // Where files or a receipt show the other history, they say more than snapshots that leave it open.
+        if !items.contains(where: { $0.reason == .fork }) { items += noted.filter { $0.reason == .fork } }
         return items.sorted { ($0.peer.id, $0.sequence) < ($1.peer.id, $1.sequence) }
     }
 }

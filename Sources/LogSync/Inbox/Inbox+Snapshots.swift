@@ -37,7 +37,15 @@ extension Inbox {
                     // Others have what this store never recorded: it is an older state of itself.
                     owner.identity.noteSeenByOthers(sequence)
                     continue
-                case .nothingNew, .fork: continue
+                case .fork(let id):
+                    let name = try owner.names()[id].name
+                    heldSnapshots.append(
+                        note(
+                            snapshot, .fork,
+                            "it does not say that its history of \(name) is the one that was imported here; two stores "
+                                + "may have written under that id"))
+                    continue
+                case .nothingNew: continue
                 }
             } catch let error as LogSyncError where error.code == .malformedLog {
                 heldSnapshots.append(note(snapshot, .refused, error.message))

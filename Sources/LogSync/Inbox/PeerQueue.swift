@@ -92,6 +92,13 @@ final class PeerQueue {
             transaction: transaction)
     }
 
+    /// Holds the next transaction until something else has been imported.
+    func refuse(_ transaction: FoundTransaction, _ detail: String) {
+        refused = HeldTransaction(
+            dot: Dot(peer, transaction.header.dot.sequence + offset), file: file?.name, reason: .dependency,
+            detail: detail, transaction: nil)
+    }
+
     /// Finds a transaction that follows on a chain, in whichever sound file holds it; holds it where there is none.
     func transaction(_ sequence: UInt64, after chain: ChainHash, _ logs: LogLibrary) throws -> FoundTransaction? {
         if let file, file.name.covers(sequence) {

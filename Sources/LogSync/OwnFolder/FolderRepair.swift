@@ -84,7 +84,7 @@ struct FolderRepair {
                 sound.append(file.name)
             }
         }
-        own.foreignFiles = foreign
+        own.repairedBeside = foreign
         return (sound, bad)
     }
 

@@ -82,6 +82,7 @@ extension OwnFolder {
         let staged = try publisher(of: peer).stage(SnapshotName.self)
         // Each blob is in this peer's own folder before the file that names it.
         let taken = try store.writeSnapshot(
+            telling: try scan.peers.values.compactMap { try $0.id == peer ? nil : imported(by: $0) },
             publishBlob: { try self.publishBlob($0, $1) }
         ) { try staged.write($0) }
         try owner.identity.noteRecorded()
@@ -114,9 +115,7 @@ extension OwnFolder {
                 snapshot.manifest.knows(branches)
                     && branches.allSatisfy { snapshot.vector[$0.id] > 0 || vector[$0.id] == 0 }
             }
-            let isHeld = scan.peers.values.contains { other in
-                other.said?.held.contains { $0.reason == HeldItem.Reason.fork.rawValue } ?? false
-            }
+            let isHeld = scan.peers.values.contains(where: \.holdsFork)
             guard !isThere, !outdated.isEmpty || isHeld else { return }
         }
         let name = try publishSnapshot(scan, orPartial: false)
@@ -131,6 +130,28 @@ extension OwnFolder {
         logger.notice(
             "Took a snapshot that knows both histories of a fork",
             metadata: ["snapshot": "\(name?.description ?? "")", "removed": "\(own.count)"])
+    }
+
+    /// Takes a snapshot where another peer holds the snapshots in the folder because none says which transactions the last ones
+    /// are that this peer has imported, and this store knows.
+    func publishLackingMarks(_ scan: ContainerScan) throws {
+        let waiting = scan.peers.values.filter { $0.id != peer && $0.holdsFork }
+        guard !waiting.isEmpty, try owner.coverage.lackedColumns(scan).isEmpty else { return }
+        let manifests = library.snapshots.found(scan).map(\.manifest)
+        let isUntold = try waiting.contains { other in
+            try imported(by: other)?.dots.contains { dot in
+                try manifests.contains { $0.vector[dot.peer] > dot.sequence }
+                    && !manifests.contains { $0.mark(of: dot.peer, dot.sequence) != nil } && store.tells(dot)
+            } ?? false
+        }
+        guard isUntold, let name = try publishSnapshot(scan, isForced: true, orPartial: false) else { return }
+        logger.notice("Published the snapshot \(name), which says of others where they stand")
+    }
+
+    /// What another peer says that it has imported. A receipt that was not read again is read where its peer waits.
+    private func imported(by other: PeerScan) throws -> VersionVector? {
+        if let receipt = other.receipt.value { return receipt.content.imported }
+        return other.holdsFork ? try library.content.peer(other.id).readReceipt()?.content.imported : nil
     }
 
     // MARK: Gaps
@@ -209,5 +230,12 @@ extension OwnFolder {
         let missing = try MissingTransactions(owner, try owner.scan(), depth: .everything).ofOthers()
             .map { RebuildReport.Missing(peer: names[$0.id], transactions: $0.transactions) }
         return (takenSnapshot?.description, missing)
+    }
+}
+
+extension PeerScan {
+    /// Whether its peer says that it cannot tell two histories apart.
+    fileprivate var holdsFork: Bool {
+        said?.held.contains { $0.reason == HeldItem.Reason.fork.rawValue } ?? false
     }
 }

@@ -26,8 +26,8 @@ final class OwnFolder {
     var soundDescriptions: Set<PeerID> = []
     /// Whether log files hold another history than this store's.
     private var foreignness: [LogFileName: Bool] = [:]
-    /// The log files that do, as of the last repair.
-    var foreignFiles: [LogFileName] = []
+    /// The log files that do, as of the last repair; nil before the first.
+    var repairedBeside: [LogFileName]?
     /// The schemas that were published, or found to be.
     var publishedSchemas: Set<SchemaFingerprint> = []
     private var hasRemovedStagedFiles = false
@@ -92,6 +92,7 @@ final class OwnFolder {
         receiptsSeen = receiptProgress(scan)
         try FolderRepair(self, scan).run()
         try replaceSnapshotsBeforeFork(scan)
+        try publishLackingMarks(scan)
         try bridgeGaps(scan)
         try LogFileMerge(self).run()
     }
@@ -111,6 +112,13 @@ final class OwnFolder {
     }
 
     // MARK: Foreign files
+
+    /// The log files of this peer that another store wrote. Before the first repair they are looked for where that is claimed.
+    func foreignFiles(_ scan: ContainerScan) throws -> [LogFileName] {
+        if let repairedBeside { return repairedBeside }
+        guard try owner.stateDirectory.load(peer)?.claim != nil else { return [] }
+        return try scan.peers[peer]?.logs.map(\.name).filter(isForeign) ?? []
+    }
 
     /// Whether a sound file of this peer holds another history than this store recorded: another store wrote it.
     func isForeign(_ name: LogFileName) throws -> Bool {

@@ -18,8 +18,8 @@ package struct SnapshotManifest: Hashable, Sendable {
     package var sequences: [String: Int64]
     /// The branches of peers under whose ids two stores have written, by ascending id.
     package var branches: [Branch]
-    /// Which transactions some of those in the vector are: of a forked peer and its branches all from the first fork on, of
-    /// others the last few, so that who joins this can tell when a fork turns up there.
+    /// Which transactions some of those in the vector are: the last ones of each peer, and of a forked peer and its branches
+    /// all from the first fork on, so that who joins this can tell whether its own history is the same.
     package var marks: [Marks]
     /// The columns of which its author has lost values: its app dropped them, or it joined a snapshot of one whose app had.
     /// For a peer that shows one of them, or knows one that does, the snapshot is partial. At most ``maximumLost``.
@@ -44,6 +44,7 @@ package struct SnapshotManifest: Hashable, Sendable {
 
     /// Which transaction one in the vector is; nil where this does not say.
     package func mark(of peer: PeerID, _ sequence: UInt64) -> ChainMark? {
+        if vector[peer] == sequence { return peers.first { $0.id == peer }?.chain.mark }
         for run in marks where run.peer == peer && run.first <= sequence {
             let index = sequence - run.first
             if index < UInt64(run.marks.count) { return run.marks[Int(index)] }

@@ -97,10 +97,25 @@ struct BranchAdoption {
         let offset = peers.branches.offset(of: parent)
         guard branch.start > offset, peers.branches.origin(of: parent) == origin else { return false }
         let node = Node(number: parent, sequence: branch.start - offset - 1)
-        guard let known = try marks(after: node),
+        guard let known = try marks(after: node), try isSame(branch, at: node, known, manifest),
             try fork(after: node, into: known.union([branch.kept, branch.mark]), before: nil, manifest)
         else { return false }
         return true
+    }
+
+    /// Whether a snapshot's author means by what comes before a branch what was imported here. Where that is another history,
+    /// the two part before the place of which the author knows, and its names mean other transactions here.
+    ///
+    /// - Parameter known: the marks of what is known to follow.
+    private func isSame(
+        _ branch: Branch, at node: Node, _ known: Set<ChainMark>, _ manifest: SnapshotManifest
+    ) throws -> Bool {
+        let last = min(node.sequence, peers.entries[node.number]?.sequence ?? 0)
+        guard last > 0, let entry = peers.entries[node.number] else { return true }
+        // A chain hash runs over all that comes before it, so what follows tells, too.
+        if !known.isDisjoint(with: [branch.kept, branch.mark]) { return true }
+        guard let mark = manifest.mark(of: branch.parent, last) else { return false }
+        return try peers.mark(of: entry, last, on: connection) == mark
     }
 
     private func contradiction(_ branch: Branch) -> LogSyncError {

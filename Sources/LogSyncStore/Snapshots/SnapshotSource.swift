@@ -17,12 +17,13 @@ struct SnapshotSource {
     private var connection: Connection { store.connection }
 
     init(
-        _ store: OpenStore, publishBlob: ((BlobID, Bytes) throws -> Void)?, write: @escaping ([UInt8]) throws -> Void
+        _ store: OpenStore, telling places: [VersionVector] = [], publishBlob: ((BlobID, Bytes) throws -> Void)?,
+        write: @escaping ([UInt8]) throws -> Void
     ) throws {
         self.store = store
         blobs = SnapshotBlobs(store.configuration.blobThreshold, publish: publishBlob)
         shownRows = ShownRows(store)
-        manifest = try Self.manifest(store)
+        manifest = try Self.manifest(store, telling: places)
         let content = try store.facts.text("content") ?? ""
         writer = try SnapshotWriter(content: content, peer: store.ownID, manifest: manifest, write: write)
         var places: [Int64: Int] = [:]
@@ -45,7 +46,7 @@ struct SnapshotSource {
 
     // MARK: Manifest
 
-    private static func manifest(_ store: OpenStore) throws -> SnapshotManifest {
+    private static func manifest(_ store: OpenStore, telling places: [VersionVector]) throws -> SnapshotManifest {
         let text = try AppSchema.text(on: store.connection)
         guard let fingerprint = AppSchema.fingerprint(text) else {
             throw LogSyncError(.invalidStore, "the schema of the store has no fingerprint; no snapshot was taken")
@@ -58,46 +59,7 @@ struct SnapshotSource {
         return SnapshotManifest(
             taken: max(store.configuration.clock.now(), 0), digest: store.stateDigest, schema: fingerprint,
             schemaText: text, peers: peers, sequences: try sequences(store), branches: store.branches,
-            marks: try marks(store), lost: try ForgottenColumns(store).all())
-    }
-
-    /// How many transactions of a peer without branches a snapshot tells apart, beside the last: within so many a fork is
-    /// found out that nobody knows of yet.
-    private static let toldApart: UInt64 = 64
-
-    /// Which transactions are meant: of a forked peer and its branches all from the first fork on, of others the last.
-    private static func marks(_ store: OpenStore) throws -> [SnapshotManifest.Marks] {
-        let branches = store.peers.branches
-        var runs: [SnapshotManifest.Marks] = []
-        for entry in store.peers.entries.values.filter({ $0.sequence > 0 }).sorted(by: { $0.id < $1.id }) {
-            guard let family = branches.family(of: entry.number) else {
-                let first = entry.sequence > toldApart ? entry.sequence - toldApart : 1
-                runs += try marks(of: entry, first..<entry.sequence, store)
-                continue
-            }
-            let fork = family.compactMap { branches.entries[$0]?.start }.min() ?? 1
-            let offset = branches.offset(of: entry.number)
-            let first = fork > offset ? fork - offset : 1
-            if first <= entry.sequence { runs += try marks(of: entry, first..<entry.sequence + 1, store) }
-        }
-        return runs
-    }
-
-    private static func marks(
-        of entry: PeerTable.Entry, _ range: Range<UInt64>, _ store: OpenStore
-    ) throws -> [SnapshotManifest.Marks] {
-        var runs: [SnapshotManifest.Marks] = []
-        var run = SnapshotManifest.Marks(peer: entry.id, first: range.lowerBound, marks: [])
-        for sequence in range {
-            if let mark = try store.peers.mark(of: entry, sequence, on: store.connection) {
-                run.marks.append(mark)
-                continue
-            }
-            // One that nobody has told this store leaves a gap.
-            if !run.marks.isEmpty { runs.append(run) }
-            run = SnapshotManifest.Marks(peer: entry.id, first: sequence + 1, marks: [])
-        }
-        return run.marks.isEmpty ? runs : runs + [run]
+            marks: try SnapshotMarks(store).runs(telling: places), lost: try ForgottenColumns(store).all())
     }
 
     /// What AUTOINCREMENT has given out.

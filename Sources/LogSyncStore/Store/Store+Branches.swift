@@ -23,6 +23,21 @@ extension Store {
         try database.read { try Self.knows(origin, sequence, mark, $0) }
     }
 
+    /// Whether a transaction that others depend on is another one than the one imported here.
+    package func isOther(_ dependency: Dependency) throws -> Bool {
+        try database.read { store in
+            if case .otherBranch = try store.peers.resolve(dependency, on: store.connection) { true } else { false }
+        }
+    }
+
+    /// Whether it is known here which transaction an imported one is, so that a snapshot can say so.
+    package func tells(_ dot: Dot) throws -> Bool {
+        try database.read { store in
+            guard let entry = store.peers[dot.peer], dot.sequence <= entry.sequence else { return false }
+            return try store.peers.mark(of: entry, dot.sequence, on: store.connection) != nil
+        }
+    }
+
     /// Of the last transactions that peers say they have published, those whose dot is another transaction here.
     package func contradicted(_ said: [PeerID: (sequence: UInt64, mark: ChainMark)]) throws -> Set<PeerID> {
         try database.read { store in

@@ -9,7 +9,8 @@ package enum Joinability: Sendable, Equatable {
     case ready(UInt64)
     /// Everything in it has been imported.
     case nothingNew
-    /// Its history of this peer is another than the one imported here: one dot, different bytes.
+    /// Its history of this peer is another than the one imported here (one dot, different bytes), or it does not say that it
+    /// is the same.
     case fork(PeerID)
     /// It has transactions of this store's own peer that this store never recorded, up to this sequence.
     case ahead(UInt64)
@@ -52,21 +53,29 @@ extension Store {
             let known = store.peers[peer.id]
             let sequence = known?.sequence ?? 0
             if peer.id == store.ownID, peer.sequence > sequence { return .ahead(peer.sequence) }
-            if let known, sequence > 0, try isOther(peer, manifest, than: known, store) { return .fork(peer.id) }
+            if let known, sequence > 0, try !isSame(peer, manifest, as: known, store) { return .fork(peer.id) }
             if peer.sequence > sequence { count += peer.sequence - sequence }
         }
         return count == 0 ? .nothingNew : .ready(count)
     }
 
-    /// Whether a snapshot's history of a peer is another than the one imported here, as far as both can tell.
-    private static func isOther(
-        _ peer: SnapshotManifest.Peer, _ manifest: SnapshotManifest, than known: PeerTable.Entry, _ store: OpenStore
+    /// Whether a snapshot's history of a peer and the one imported here are one, as far as both go. Where nobody says which
+    /// transaction the last one is that both have, it is not known, and what only one side has of it would go.
+    private static func isSame(
+        _ peer: SnapshotManifest.Peer, _ manifest: SnapshotManifest, as known: PeerTable.Entry, _ store: OpenStore
     ) throws -> Bool {
-        if peer.sequence > known.sequence {
-            return manifest.mark(of: peer.id, known.sequence).map { $0 != known.chain.mark } ?? false
+        let last = min(peer.sequence, known.sequence)
+        let (theirs, ours) = (
+            peer.sequence == last ? peer.chain.mark : manifest.mark(of: peer.id, last),
+            try store.peers.mark(of: known, last, on: store.connection)
+        )
+        if let theirs { return theirs == ours }
+        // Snapshots of former versions name nothing before the first fork. A chain hash runs over all that comes before it, so
+        // what is here of a branch that goes off there tells.
+        let offset = manifest.branches.first { $0.id == peer.id }?.offset ?? 0
+        return manifest.branches.contains {
+            $0.parent == peer.id && $0.offset - offset == last && store.peers[$0.id]?.sequence ?? 0 > 0
         }
-        let mark = try store.peers.mark(of: known, peer.sequence, on: store.connection)
-        return mark.map { $0 != peer.chain.mark } ?? false
     }
 
     /// Whether a snapshot has all that this store has of the transactions for which it stands, with the same values, and as

@@ -7,16 +7,18 @@ extension Store {
     /// Writers go on meanwhile. The caller has to note what was recorded before anything of it is published.
     ///
     /// - Parameters:
+    ///   - places: where other peers stand: the snapshot says which transactions these are, however long ago they were.
     ///   - publishBlob: is given each large value as it comes by, once; the snapshot then only names it. nil to put all
     ///     values into the snapshot itself.
     ///   - write: takes the snapshot's bytes, in order.
     /// - Throws: `locked` where other programs write so often that no moment without something unrecorded was found;
     ///   what the closures throw.
     package func writeSnapshot(
-        publishBlob: ((BlobID, Bytes) throws -> Void)? = nil, _ write: @escaping ([UInt8]) throws -> Void
+        telling places: [VersionVector] = [], publishBlob: ((BlobID, Bytes) throws -> Void)? = nil,
+        _ write: @escaping ([UInt8]) throws -> Void
     ) throws -> TakenSnapshot {
         let taken = try whereAllIsRecorded({ _ = try self.record() }) {
-            try SnapshotSource($0, publishBlob: publishBlob, write: write).take()
+            try SnapshotSource($0, telling: places, publishBlob: publishBlob, write: write).take()
         }
         if let taken { return taken }
         throw LogSyncError(
@@ -47,7 +49,7 @@ extension Store {
 
     private static let momentsToTry = 100
 
-    /// What ``writeSnapshot(publishBlob:_:)`` would take now. Nothing is written.
+    /// What ``writeSnapshot(telling:publishBlob:_:)`` would take now. Nothing is written.
     package func expectedSnapshot() throws -> ExpectedSnapshot {
         try database.read { store in
             var bytes: UInt64 = 0

@@ -107,7 +107,9 @@ extension HeldItem {
             "mend the trigger of this store's program, or what is in the way in the table that it writes: it comes in with the "
                 + "next sync then, and what does not depend on it goes on meanwhile"
         case .tooLarge: "where it is meant, let it in with \(command("accept-size"))"
-        case .fork: "run logsync status on every store of this content to see which two share an id"
+        case .fork:
+            "run logsync sync on every store of this content: one that has imported both histories takes a snapshot that "
+                + "says which is which; logsync status on each shows which two share an id"
         }
     }
 }
