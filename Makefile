@@ -9,9 +9,9 @@ export LOGSYNC_OPTIMIZED = 1
 
 # How many seeds of the simulator `make test` runs, on the debug build; in how many small scenarios a process dies, and
 # at how many places of each; and in how many somebody lies.
-TEST_SEEDS = 160
+TEST_SEEDS = 120
 TEST_LIES = 20
-TEST_KEYS = 40
+TEST_KEYS = 30
 TEST_LINKS = 20
 TEST_CRASHES = --seeds 2 --deaths 40
 # At how many places of each migration something happens.

@@ -92,8 +92,7 @@ extension HeldItem {
         case .dependency:
             "wait for the sync engine; if it stays so, run logsync sync on the store of the peer that it waits for, or, "
                 + rebuild
-        case .missingBlob: "wait for the sync engine; if it stays so, run logsync sync on the store of \(peer.name)"
-        case .incomplete, .gap:
+        case .incomplete, .gap, .missingBlob:
             "wait for the sync engine; if it stays so, run logsync sync on the store of \(peer.name), or, \(rebuild)"
         case .damaged: "run logsync sync on the store of \(peer.name), which writes it again, or, \(rebuild)"
         case .clock: "set the clocks, or let it in with \(command("accept-clock"))"
@@ -109,7 +108,9 @@ extension HeldItem {
         case .tooLarge: "where it is meant, let it in with \(command("accept-size"))"
         case .fork:
             "run logsync sync on every store of this content: one that has imported both histories takes a snapshot that "
-                + "says which is which; logsync status on each shows which two share an id"
+                + "says which is which; logsync status on each shows which two share an id. Where no other store is left, as "
+                + "after the restore of an old backup, clone the content anew beside this one, and write to the clone what this "
+                + "one alone shows"
         }
     }
 }

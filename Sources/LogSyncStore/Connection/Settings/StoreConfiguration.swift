@@ -19,7 +19,7 @@ package struct StoreConfiguration: Sendable {
     /// Texts and BLOBs of more bytes than this are recorded as blob files. 0 … 2³¹ − 1.
     package var blobThreshold = StoreConfiguration.defaultBlobThreshold
     /// How many of a peer's transactions before the last a snapshot tells apart, where there is room for so many.
-    package var toldTransactions: UInt64 = 1024
+    package var toldTransactions: UInt64 = 8192
     /// About how many bytes of rows a recording holds in memory before it writes them into the log.
     package var recordingMemory = 64 << 20
     /// Whether rows are recorded and merged many at a time where they are simple enough. Where not, each goes the general
