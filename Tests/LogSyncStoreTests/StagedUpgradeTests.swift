@@ -35,6 +35,16 @@ struct StagedUpgradeTests {
         for peer in peers { #expect(try peer.store.audit().problems == []) }
     }
 
+    /// One machine after the other migrates, and hears of the others afterwards.
+    private func upgradeUnheard(_ peers: [TestPeer], _ migration: String) throws {
+        for peer in peers {
+            try peer.awaitAnotherMillisecond()
+            try peer.write(migration)
+            try peer.record()
+        }
+        try converge(peers[0], peers[1], peers[2])
+    }
+
     private static let people = (1...5).map { "(\($0), 'name \($0)', 'text \($0)')" }.joined(separator: ", ")
 
     @Test(
@@ -130,12 +140,7 @@ struct StagedUpgradeTests {
         // The one that migrates first, and the one that does so later. To what another row had, and to what none had.
         try peers[first].write("UPDATE doc SET name = 'edited 1', status = 'open' WHERE id = 1")
         try peers[1 - first].write("UPDATE doc SET name = 'edited 3', status = 'shut' WHERE id = 3")
-        for peer in [peers[first], peers[1 - first], peers[2]] {
-            try peer.awaitAnotherMillisecond()
-            try peer.write(migration)
-            try peer.record()
-        }
-        try converge(peers[0], peers[1], peers[2])
+        try upgradeUnheard([peers[first], peers[1 - first], peers[2]], migration)
         for peer in peers {
             #expect(
                 try peer.strings(
@@ -162,12 +167,7 @@ struct StagedUpgradeTests {
         for peer in peers { try peer.awaitAnotherMillisecond() }
         try peers[first].write("UPDATE doc SET title = 'edited 1', name = 'c1 d1' WHERE id = 1")
         try peers[1 - first].write("UPDATE doc SET title = 'edited 3', name = 'c3 d3' WHERE id = 3")
-        for peer in [peers[first], peers[1 - first], peers[2]] {
-            try peer.awaitAnotherMillisecond()
-            try peer.write(migration)
-            try peer.record()
-        }
-        try converge(peers[0], peers[1], peers[2])
+        try upgradeUnheard([peers[first], peers[1 - first], peers[2]], migration)
         for peer in peers {
             #expect(
                 try peer.strings(

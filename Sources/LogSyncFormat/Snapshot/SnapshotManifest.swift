@@ -44,7 +44,7 @@ package struct SnapshotManifest: Hashable, Sendable {
 
     /// Which transaction one in the vector is; nil where this does not say.
     package func mark(of peer: PeerID, _ sequence: UInt64) -> ChainMark? {
-        if vector[peer] == sequence { return peers.first { $0.id == peer }?.chain.mark }
+        if let place = peers.first(where: { $0.id == peer }), place.sequence == sequence { return place.chain.mark }
         for run in marks where run.peer == peer && run.first <= sequence {
             let index = sequence - run.first
             if index < UInt64(run.marks.count) { return run.marks[Int(index)] }

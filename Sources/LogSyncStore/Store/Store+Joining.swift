@@ -65,11 +65,9 @@ extension Store {
         _ peer: SnapshotManifest.Peer, _ manifest: SnapshotManifest, as known: PeerTable.Entry, _ store: OpenStore
     ) throws -> Bool {
         let last = min(peer.sequence, known.sequence)
-        let (theirs, ours) = (
-            peer.sequence == last ? peer.chain.mark : manifest.mark(of: peer.id, last),
-            try store.peers.mark(of: known, last, on: store.connection)
-        )
-        if let theirs { return theirs == ours }
+        if let theirs = manifest.mark(of: peer.id, last) {
+            return try store.peers.mark(of: known, last, on: store.connection) == theirs
+        }
         // Snapshots of former versions name nothing before the first fork. A chain hash runs over all that comes before it, so
         // what is here of a branch that goes off there tells.
         let offset = manifest.branches.first { $0.id == peer.id }?.offset ?? 0
