@@ -88,38 +88,41 @@ BUILD_OPTIONS ?=
 test: deps
 	$(SWIFT) build --build-tests $(BUILD_OPTIONS)
 	@disk="$${TMPDIR:-/tmp}"; memory="$$disk"; \
+	said=$$(mktemp); own=; trap 'rm --recursive --force "$$said" $$own' EXIT; \
+	trap 'exit 130' INT; trap 'exit 143' TERM; \
 	free=$$(df --output=avail --block-size=1G /dev/shm 2> /dev/null | tail --lines 1); \
 	if test -z "$$TMPDIR" && test "$${free:-0}" -ge 4; then \
-	    memory=$$(mktemp --directory /dev/shm/logsync-XXXXXX); chmod 1777 "$$memory"; \
-	    trap 'rm --recursive --force "$$memory"' EXIT; \
-	    trap 'exit 130' INT; trap 'exit 143' TERM; \
+	    own=$$(mktemp --directory /dev/shm/logsync-XXXXXX); memory="$$own"; chmod 1777 "$$memory"; \
 	fi; \
 	export TMPDIR="$$memory"; \
+	part() { \
+	    name="$$1"; shift; echo "== $$name"; \
+	    { "$$@" 2>&1 || echo "✘ $$name: ended with $$?"; } | tee --append "$$said"; \
+	}; \
 	run="$(SWIFT) test --skip-build $(BUILD_OPTIONS)"; \
 	! $(SWIFT) test --help-hidden | grep --quiet -e $(WIDTH_OPTION) || run="$$run $(WIDTH_OPTION) $(WIDTH)"; \
 	for module in $(MODULES); do \
-	    echo "== $$module"; \
-	    $$run --filter "^$$module\\." --skip "$(TIMED)|$(ON_DISK)" || failed="$$failed $$module"; \
+	    part "$$module" $$run --filter "^$$module\\." --skip "$(TIMED)|$(ON_DISK)"; \
 	done; \
-	echo "== On disk"; \
-	TMPDIR=$$disk $$run --filter "$(ON_DISK)" || failed="$$failed disk"; \
-	echo "== What is timed"; \
-	$$run --filter "$(TIMED)" || failed="$$failed timed"; \
-	echo "== Simulation"; \
+	part "On disk" env TMPDIR="$$disk" $$run --filter "$(ON_DISK)"; \
+	part "What is timed" $$run --filter "$(TIMED)"; \
 	bin=$$($(SWIFT) build --show-bin-path); \
-	"$$bin/Simulation" --seeds $(TEST_SEEDS) --jobs $(JOBS) || failed="$$failed Simulation"; \
-	"$$bin/Simulation" --seeds $(TEST_LIES) --certain folders,lies --jobs $(JOBS) || failed="$$failed Lies"; \
-	"$$bin/Simulation" --seeds $(TEST_KEYS) --certain keyMigrations --jobs $(JOBS) || failed="$$failed Keys"; \
-	"$$bin/Simulation" --seeds $(TEST_LINKS) --certain links,unique,references --jobs $(JOBS) || failed="$$failed Links"; \
-	"$$bin/Simulation" --crashes $(TEST_CRASHES) --jobs $(JOBS) || failed="$$failed Crashes"; \
-	"$$bin/Simulation" --migrations --deaths $(TEST_MIGRATIONS) --jobs $(JOBS) || failed="$$failed Migrations"; \
-	Tests/Migrations/wander "$$bin/logsync" --seeds $(TEST_WORLDS) --jobs $(JOBS) || failed="$$failed Worlds"; \
-	Tests/Migrations/wander "$$bin/logsync" --seeds $(TEST_LIVES) --from 5040 --jobs $(JOBS) || failed="$$failed Lives"; \
-	Tests/Migrations/wander "$$bin/logsync" --seeds $(TEST_REBORN) --from 1000003 --jobs $(JOBS) || failed="$$failed Reborn"; \
-	Tests/Migrations/wander "$$bin/logsync" --seeds $(TEST_PARENTS) --from 4000001 --jobs $(JOBS) || failed="$$failed Parents"; \
-	Tests/Migrations/wander "$$bin/logsync" --seeds $(TEST_SHARED) --from 6000006 --jobs $(JOBS) || failed="$$failed Shared"; \
-	Tests/Migrations/wander "$$bin/logsync" --seeds $(TEST_PASSES) --from 7000038 --jobs $(JOBS) || failed="$$failed Passes"; \
-	if test -n "$$failed"; then echo "Failed:$$failed" >&2; exit 1; fi
+	part Simulation "$$bin/Simulation" --seeds $(TEST_SEEDS) --jobs $(JOBS); \
+	part Lies "$$bin/Simulation" --seeds $(TEST_LIES) --certain folders,lies --jobs $(JOBS); \
+	part Keys "$$bin/Simulation" --seeds $(TEST_KEYS) --certain keyMigrations --jobs $(JOBS); \
+	part Links "$$bin/Simulation" --seeds $(TEST_LINKS) --certain links,unique,references --jobs $(JOBS); \
+	part Crashes "$$bin/Simulation" --crashes $(TEST_CRASHES) --jobs $(JOBS); \
+	part Migrations "$$bin/Simulation" --migrations --deaths $(TEST_MIGRATIONS) --jobs $(JOBS); \
+	wander() { part "$$1" Tests/Migrations/wander "$$bin/logsync" --seeds $$2 --from $$3 --jobs $(JOBS); }; \
+	wander Worlds $(TEST_WORLDS) 1; \
+	wander Lives $(TEST_LIVES) 5040; \
+	wander Reborn $(TEST_REBORN) 1000003; \
+	wander Parents $(TEST_PARENTS) 4000001; \
+	wander Shared $(TEST_SHARED) 6000006; \
+	wander Passes $(TEST_PASSES) 7000038; \
+	if grep --quiet "^✘ .*: ended with" "$$said"; then \
+	    echo "== Failed" >&2; grep "✘" "$$said" >&2; exit 1; \
+	fi
 
 # Much data: a clone of gigabytes within little memory, a hundred thousand transactions collected and joined. Takes a while
 # and about 12 GB of disk; ARGS="clone --scale 0.1" for less. Not part of `test`.
