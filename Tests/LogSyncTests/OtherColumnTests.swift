@@ -60,4 +60,57 @@ struct OtherColumnTests {
             #expect(report.findings.filter { $0.severity != .note }.isEmpty, "\(report.findings)")
         }
     }
+
+    struct Last: CustomTestStringConvertible, Sendable {
+        var testDescription: String
+        var fill: String
+        var rows = 3
+        /// What rows hold that nobody has edited, and the one that was.
+        var shown: (unedited: String, edited: String)
+        /// Whether the peer that has migrated shows at once what another writes under the former name.
+        var isRename = false
+
+        static let all = [
+            Last(
+                testDescription: "by one statement", fill: "UPDATE t SET f = 'f of ' || st",
+                shown: ("f of open", "f of shut")),
+            Last(
+                testDescription: "row by row",
+                fill: (1...8).map { "UPDATE t SET f = 'f of ' || st WHERE k = 'k\($0)'" }
+                    .joined(separator: ";"),
+                rows: 8, shown: ("f of open", "f of shut")),
+            Last(
+                testDescription: "with what the former holds", fill: "UPDATE t SET f = st || ''",
+                shown: ("open", "shut"),
+                isRename: true),
+        ]
+    }
+
+    @Test("is a new one where the table's last column goes, and it is filled with other values", arguments: Last.all)
+    func last(_ last: Last) async throws {
+        let world = try World()
+        let a = try world.machine("a")
+        try a.execute(
+            "CREATE TABLE t(k TEXT PRIMARY KEY NOT NULL, n INTEGER, st TEXT);"
+                + (1...last.rows).map { "INSERT INTO t VALUES('k\($0)', \($0), 'open \($0)');" }.joined())
+        try await a.initialize()
+        let b = try await world.clone("b")
+        let migration = "ALTER TABLE t ADD COLUMN f TEXT; \(last.fill); ALTER TABLE t DROP COLUMN st"
+        try a.execute(migration)
+        try await a.sync()
+        #expect(try await a.status().undecided.isEmpty)
+        try b.execute("UPDATE t SET st = 'shut 2' WHERE k = 'k2'")
+        try await settle(b, a)
+        let (open, shut) = last.shown
+        #expect(try a.strings("SELECT f FROM t WHERE k = 'k2'") == ["\(last.isRename ? shut : open) 2"])
+        try b.execute(migration)
+        try await settle(b, a)
+        for machine in [a, b, try await world.clone("c")] {
+            #expect(
+                try machine.strings("SELECT f FROM t ORDER BY k LIMIT 3") == ["\(open) 1", "\(shut) 2", "\(open) 3"],
+                "\(machine.name)")
+            let report = try await Replicator.verify(machine.path, configuration: machine.configuration)
+            #expect(report.findings.filter { $0.severity != .note }.isEmpty, "\(report.findings)")
+        }
+    }
 }

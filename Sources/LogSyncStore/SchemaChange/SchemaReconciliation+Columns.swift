@@ -157,7 +157,8 @@ extension SchemaReconciliation {
                 distinct += try added.filter { $0.offset == column.ordinal && $0.element.declaredType == column.type }
                     .map(\.element.name).filter {
                         let found = try agreement(of: column, with: $0, in: table, schema)
-                        return found.rows > 0 && found.records > 0 && found.same == 0
+                        return try found.rows > 0 && found.records > 0 && found.same == 0
+                            || isFilled($0, otherwiseThan: column, in: table, schema) == true
                     }
             }
         }
@@ -336,7 +337,9 @@ extension SchemaReconciliation {
         guard isAsMany && isSamePlace || places?.mayBe(column, at: place) == true else { return false }
         if try isAsMany && isSamePlace && isSingleStatement(on: table) { return true }
         let found = try agreement(of: column, with: name, in: table, schema)
-        if isAsMany && isSamePlace && (found.isEmpty || found.records == 0) { return true }
+        if isAsMany && isSamePlace && (found.isEmpty || found.records == 0) {
+            return try isFilled(name, otherwiseThan: column, in: table, schema) != true
+        }
         if try isAsMany && isSamePlace && saysTooLittle(found, of: column, and: name, in: table, schema) { return true }
         // ALTER TABLE gives a new column its default in all rows, which a column that was dropped may have held as well.
         let isDefault = found.distinct < 2 && schema.column(name)?.defaultSQL != nil

@@ -73,6 +73,26 @@ extension SchemaReconciliation {
         return agreement
     }
 
+    /// Whether a migration that has written all rows of a table, of which ALTER TABLE changed the columns, has made other values
+    /// of what a column held for a new one at its place. Such a column is a new one, even if it was renamed before: what others
+    /// write as the former value, their migrations have to convert.
+    ///
+    /// - Returns: false where the new column holds what the other did; nil where that cannot be told, as a program may have
+    ///   written so few rows.
+    func isFilled(
+        _ name: String, otherwiseThan column: KnownColumn, in table: TrackedTable, _ schema: TableSchema
+    ) throws -> Bool? {
+        guard try Capture.isInstalled(table, on: connection), try !isKey(column, of: table),
+            try agreement(of: column, with: name, in: table, schema).records == 0,
+            case let found = try agreement(of: column, with: name, in: table, schema, countsWritten: true)
+        else { return nil }
+        let isPass = try !CapturedPasses(
+            over: table.clock, in: table.pending, after: table.recorded, on: connection
+        ).isEmpty
+        guard found.rows > 0, found.records >= (isPass ? Self.few : Self.fewRows) else { return nil }
+        return found.isMost ? found.distinct < Self.few ? nil : false : true
+    }
+
     /// Whether a new column has the type of a known one. A rebuild may spell it in another way that comes to the same (`INT` and
     /// `INTEGER`), but for keys: `INTEGER PRIMARY KEY` is the rowid.
     func isSameType(

@@ -21,7 +21,8 @@ extension SchemaReconciliation {
         if isInstalled && !isLast { return nil }
         let found = try agreement(of: column, with: name, in: table, schema)
         guard
-            try found.isEmpty || found.records == 0 || saysTooLittle(found, of: column, and: name, in: table, schema)
+            try found.isEmpty || found.records == 0 || saysTooLittle(found, of: column, and: name, in: table, schema),
+            try isFilled(name, otherwiseThan: column, in: table, schema) == nil
         else { return nil }
         return UndecidedColumns.Column(
             name: name, former: column.name, place: table.columnNames[Int(column.id)], named: nil)
