@@ -113,4 +113,56 @@ struct OtherColumnTests {
             #expect(report.findings.filter { $0.severity != .note }.isEmpty, "\(report.findings)")
         }
     }
+
+    struct Theirs: CustomTestStringConvertible, Sendable {
+        var testDescription: String
+        var table: String
+        var rows: String
+        var releases: [String]
+        var shown: [String]
+
+        static let all = [
+            Theirs(
+                testDescription: "in a rebuild", table: "k TEXT PRIMARY KEY NOT NULL, st TEXT, gone INTEGER DEFAULT 0",
+                rows: "('a1', 'open', 0), ('a2', 'shut', 1), ('a3', 'lost', 0)",
+                releases: [
+                    """
+                    CREATE TABLE n(k TEXT PRIMARY KEY NOT NULL, rank INTEGER, gone INTEGER DEFAULT 0);
+                    INSERT INTO n SELECT k, CASE st WHEN 'open' THEN 1 WHEN 'shut' THEN 0 ELSE 7 END, gone FROM t; DROP TABLE t;
+                    ALTER TABLE n RENAME TO t;
+                    """, "ALTER TABLE t DROP COLUMN gone",
+                ], shown: ["a1 1", "a2 0", "a3 7", "b 3"]),
+            Theirs(
+                testDescription: "by ALTER TABLE", table: "k TEXT PRIMARY KEY NOT NULL, note INTEGER",
+                rows: "('a1', NULL), ('a2', NULL)",
+                releases: ["ALTER TABLE t ADD COLUMN rank INTEGER", "ALTER TABLE t DROP COLUMN note"],
+                shown: ["a1 -", "a2 -", "b 3"]),
+        ]
+    }
+
+    /// Of what was renamed, others would have its former name.
+    @Test(
+        "is the one that others have written to under its name, where its own values do not tell", arguments: Theirs.all
+    )
+    func ofOthers(_ theirs: Theirs) async throws {
+        let world = try World()
+        let a = try world.machine("a")
+        try a.execute("CREATE TABLE t(\(theirs.table)); INSERT INTO t VALUES\(theirs.rows)")
+        try await a.initialize()
+        let b = try await world.clone("b")
+        try b.execute(theirs.releases[0])
+        try await b.sync()
+        try b.execute("INSERT INTO t(k, rank) VALUES('b', 3)")
+        try await settle(b, a)
+        for release in theirs.releases { try a.execute(release) }
+        try await a.sync()
+        #expect(try await a.status().undecided.isEmpty)
+        try b.execute(theirs.releases[1])
+        try await settle(b, a)
+        for machine in [a, b, try await world.clone("c")] {
+            #expect(
+                try machine.strings("SELECT k || ' ' || coalesce(rank, '-') FROM t ORDER BY k") == theirs.shown,
+                "\(machine.name)")
+        }
+    }
 }

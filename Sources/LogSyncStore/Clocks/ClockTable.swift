@@ -72,6 +72,21 @@ extension ClockTable {
     }
 }
 
+extension ClockTable {
+    /// Whether rows have entries in a column that is not here, of a name in logs, which another peer has made.
+    func haveCells(named name: String, notOf peer: Int64) throws -> Bool {
+        let rows = try Statement("SELECT row FROM \(table.clock) WHERE extra IS NOT NULL", on: connection)
+        while try rows.step() {
+            guard let state = try record(at: rows.integer(0))?.state else { continue }
+            let isTheirs = state.cellsByName.contains { cell in
+                cell.key.folded == name.folded && cell.value.stamps.contains { $0.peer != peer }
+            }
+            if isTheirs { return true }
+        }
+        return false
+    }
+}
+
 extension ClockRecord {
     /// The record of a row that stands as `row`.
     init(_ state: RowClock, of identity: RowIdentity, shownAs row: TableReader.Row, _ reader: TableReader) {

@@ -339,8 +339,11 @@ extension SchemaReconciliation {
         let found = try agreement(of: column, with: name, in: table, schema)
         if isAsMany && isSamePlace && (found.isEmpty || found.records == 0) {
             return try isFilled(name, otherwiseThan: column, in: table, schema) != true
+                && !isOfOthers(name, in: table)
         }
-        if try isAsMany && isSamePlace && saysTooLittle(found, of: column, and: name, in: table, schema) { return true }
+        if try isAsMany && isSamePlace && saysTooLittle(found, of: column, and: name, in: table, schema) {
+            return try !isOfOthers(name, in: table)
+        }
         // ALTER TABLE gives a new column its default in all rows, which a column that was dropped may have held as well.
         let isDefault = found.distinct < 2 && schema.column(name)?.defaultSQL != nil
         return found.same > 0 && found.same * 2 >= min(found.rows, found.records)

@@ -93,6 +93,16 @@ extension SchemaReconciliation {
         return found.isMost ? found.distinct < Self.few ? nil : false : true
     }
 
+    /// Whether other peers have written to a column of this name in logs that never was here: a new one of that name is theirs,
+    /// where nothing else tells, for what was renamed keeps its name in logs.
+    func isOfOthers(_ name: String, in table: TrackedTable) throws -> Bool {
+        let isKnown = try connection.integer(
+            "SELECT 1 FROM logsync_column WHERE table_id = ? AND log_name = ? COLLATE NOCASE", .integer(table.id),
+            .text(name))
+        guard isKnown == nil else { return false }
+        return try ClockTable(table: table, connection: connection).haveCells(named: name, notOf: store.own)
+    }
+
     /// Whether a new column has the type of a known one. A rebuild may spell it in another way that comes to the same (`INT` and
     /// `INTEGER`), but for keys: `INTEGER PRIMARY KEY` is the rowid.
     func isSameType(
@@ -120,7 +130,9 @@ extension SchemaReconciliation {
                 case let agreement = try agreement(
                     of: column, with: new.element.name, in: table, schema, countsWritten: true), agreement.same > 0
             else { continue }
-            found.append((index, !agreement.isMost || agreement.distinct < Self.few))
+            let isDoubtful = !agreement.isMost || agreement.distinct < Self.few
+            if try isDoubtful && isOfOthers(new.element.name, in: table) { continue }
+            found.append((index, isDoubtful))
         }
         let certain = found.filter { !$0.isDoubtful }
         return certain.count == 1 ? certain[0] : found.count == 1 ? found[0] : nil
