@@ -120,6 +120,8 @@ extension SchemaReconciliation {
         let columnPlaces = try Capture.isInstalled(table, on: connection) ? ColumnPlaces(known, present) : nil
         /// New columns that values tell from those which were at their places.
         var distinct: [String] = []
+        /// Columns that came before another went, which to peers that look at both at once may be one.
+        var earlier: [String] = []
         for column in known where !presentNames.contains(column.name.folded) {
             if let index = try added.firstIndex(where: { try isToldRename(of: column, to: $0.element.name, table) })
                 ?? added.firstIndex(where: {
@@ -154,6 +156,7 @@ extension SchemaReconciliation {
             } else {
                 try markDropped(column.id, of: table)
                 changes.dropped.append(Int(column.id))
+                earlier += try cameBefore(column, present, in: table)
                 distinct += try added.filter { $0.offset == column.ordinal && $0.element.declaredType == column.type }
                     .map(\.element.name).filter {
                         let found = try agreement(of: column, with: $0, in: table, schema)
@@ -187,7 +190,7 @@ extension SchemaReconciliation {
             }
             if formerlyHeld.contains(column.element.name.folded) { changes.released.append(id) }
         }
-        for name in distinct where added.contains(where: { $0.element.name == name }) {
+        for name in distinct.filter({ name in added.contains { $0.element.name == name } }) + earlier {
             // Another peer may have no values that tell.
             let logName = try connection.scalar(
                 "SELECT log_name FROM logsync_column WHERE table_id = ? AND name = ? AND NOT dropped",
@@ -217,6 +220,18 @@ extension SchemaReconciliation {
     func markDropped(_ column: Int64, of table: TrackedTable) throws {
         try connection.run(
             "UPDATE logsync_column SET dropped = 1 WHERE table_id = ? AND id = ?", .integer(table.id), .integer(column))
+    }
+
+    /// The columns that came to the table at an earlier look, have the type of one that goes, and of which nobody has said
+    /// anything.
+    private func cameBefore(_ column: KnownColumn, _ present: Present, in table: TrackedTable) throws
+        -> [String]
+    {
+        try table.columns.filter { other in
+            try present.contains { $0.element.name == other.local && $0.element.declaredType == column.type }
+                && other.local == other.name && UnprovenColumns(connection).contains(other, of: table)
+                && Renames(connection).told(other.local, in: table.name) == nil
+        }.map(\.local)
     }
 
     /// Whether columns that bear the names which they had come one after the other as they did.
