@@ -74,7 +74,23 @@ extension SchemaReconciliation {
         let told = try Renames(connection).toldLogName(ofTable: name)
         let isOthers = try told.map { $0.folded != table.name.folded } ?? HiddenRows.isAbsent(name, on: connection)
         guard !isOthers else { return nil }
-        let isCertain = try told != nil || FormerRows(of: table, on: connection).areMost(in: schema)
+        let isCertain = try told != nil || areRows(of: table, in: schema)
         return Successor(id: table.id, logName: table.name, former: former, name: name, isCertain: isCertain)
+    }
+
+    /// Whether a new table holds the rows of one that has gone, and not those of one that is there besides: then a migration that
+    /// goes on puts two tables into one.
+    private func areRows(of table: TrackedTable, in schema: TableSchema) throws -> Bool {
+        let rows = try FormerRows(of: table, on: connection)
+        guard try rows.areMost(in: schema) else { return false }
+        let all = try connection.integer("SELECT count(*) FROM \(SQL.name(schema.name))") ?? 0
+        let others = try Int(all) - rows.held(in: schema, isLenient: true)
+        guard others > 0 else { return true }
+        return try !store.catalog.programTables.contains { other in
+            guard other.id != table.id else { return false }
+            let theirs = try FormerRows(of: other, on: connection)
+            return try theirs.count > 0 && others * 2 >= theirs.count
+                && theirs.held(in: schema) * 2 >= theirs.count
+        }
     }
 }

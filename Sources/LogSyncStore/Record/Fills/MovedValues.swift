@@ -10,6 +10,7 @@ final class MovedValues {
     /// By table id and position of new columns; nil for a column that was made of something else.
     private var times: [[Int64]: GoneValues.Times?] = [:]
     private var known: [GoneValues.Times]?
+    private var drops: [(name: String, drop: DroppedRows.Drop)]?
 
     init(_ recorder: Recorder) { self.recorder = recorder }
 
@@ -17,6 +18,7 @@ final class MovedValues {
     /// what was in no edit, nil where the column was made of something else. A value that did not go counts as an edit.
     func time(of row: RowRecorder.Row, in position: Int, of table: TrackedTable) throws -> Int64? {
         guard !gone.isEmpty else { return nil }
+        if let time = try time(ofFormer: row, in: position, of: table) { return time }
         let key = [table.id, Int64(position)]
         let times = try self.times[key] ?? source(of: position, in: table)
         self.times[key] = .some(times)
@@ -24,6 +26,30 @@ final class MovedValues {
         if let time = times[UInt32(truncatingIfNeeded: row.values.digests[position])] { return time }
         // No trigger may have seen it.
         return gone.unrecorded ?? (row.touched.milliseconds > 0 ? row.touched.milliseconds : recorder.milliseconds)
+    }
+
+    /// The same where a row of that key in a table that went held the value: in a column of that name, or one that tells rows.
+    private func time(ofFormer row: RowRecorder.Row, in position: Int, of table: TrackedTable) throws -> Int64? {
+        guard table.kind == .natural, !gone.tables.isEmpty else { return nil }
+        let rows = DroppedRows(recorder.store)
+        let drops =
+            try self.drops ?? gone.tables.compactMap { name in try rows.drop(of: name).map { (name, $0) } }
+        self.drops = drops
+        let digest = UInt32(truncatingIfNeeded: row.values.digests[position])
+        let name = table.columns[position].name.folded
+        for (former, drop) in drops {
+            guard let found = try rows.row(row.identity, in: former) else { continue }
+            let columns = zip(drop.columns, found.digests).filter { column, held in
+                held == digest && (column.folded == name || row[position].tellsRows)
+            }.map(\.0)
+            guard let column = columns.first(where: { $0.folded == name }) ?? columns.first,
+                let clock = try HiddenRows(recorder.store).row(former, row.identity)?.clock
+            else { continue }
+            var times: GoneValues.Times = [:]
+            times.note(digest, clock.cellsByName[column] ?? CellState(), clock)
+            return times[digest]
+        }
+        return nil
     }
 
     /// When a program has written a value that went, into whichever column a migration has put it, in milliseconds since 1970:
@@ -49,10 +75,21 @@ final class MovedValues {
         }
     }
 
-    /// The column from which a new one's values are: one that held half of the first of them, or several that no other would.
+    /// The columns from which a new one's values are: one that held half of the first of them, or several that no other would;
+    /// and of what it did not hold, another, where two tables have become one.
     private func source(of position: Int, in table: TrackedTable) throws -> GoneValues.Times? {
-        let sample = try Sample(position, of: table, recorder)
-        guard sample.count >= Sample.least else { return nil }
+        var found: GoneValues.Times?
+        while true {
+            let sample = try Sample(position, of: table, recorder, except: found ?? [:])
+            guard sample.count >= (found == nil ? Sample.least : 2), let times = try source(of: sample, in: table)
+            else {
+                return found
+            }
+            found = (found ?? [:]).merging(times) { min($0, $1) }
+        }
+    }
+
+    private func source(of sample: Sample, in table: TrackedTable) throws -> GoneValues.Times? {
         let columns = gone.columns.filter { $0.key != table.id }.values.joined()
         var (most, found): (Int, GoneValues.Times?) = (0, nil)
         for column in columns {
@@ -81,7 +118,8 @@ final class MovedValues {
 
         var count: Int { digests.count }
 
-        init(_ position: Int, of table: TrackedTable, _ recorder: Recorder) throws {
+        /// - Parameter known: values of which it is known already where they are from.
+        init(_ position: Int, of table: TrackedTable, _ recorder: Recorder, except known: GoneValues.Times) throws {
             let column = SQL.name(table.columns[position].local)
             // Rows that have come since are of no migration's making.
             let isNew = !table.hasRowid || recorder.findings.newTables.contains(table.id)
@@ -89,10 +127,10 @@ final class MovedValues {
             let statement = try Statement(
                 """
                 SELECT DISTINCT \(column) FROM \(table.quoted) WHERE \(column) IS NOT NULL\(isKnown)
-                LIMIT \(Self.largest)
                 """, on: recorder.store.connection)
-            while try statement.step() {
+            while try digests.count < Self.largest && statement.step() {
                 let digest = UInt32(truncatingIfNeeded: statement.digest(0, by: table.valueDigest))
+                guard known[digest] == nil else { continue }
                 digests.insert(digest)
                 if statement.value(0).tellsRows { telling.insert(digest) }
             }

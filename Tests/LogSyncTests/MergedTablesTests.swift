@@ -1,0 +1,123 @@
+import LogSync
+import LogSyncModel
+import Testing
+
+/// Two tables whose rows a migration puts into one, on each machine by itself.
+@Suite("Tables that become one")
+struct MergedTablesTests {
+    private static let migration = merging()
+
+    /// - Parameter prefix: of the keys that rows get.
+    private static func merging(_ prefix: String = "") -> String {
+        """
+        CREATE TABLE item(uid TEXT PRIMARY KEY NOT NULL, kind TEXT NOT NULL, title TEXT, done INTEGER, rank INTEGER);
+        INSERT INTO item SELECT '\(prefix)' || uid, 'note', title, NULL, rank FROM note;
+        INSERT INTO item SELECT '\(prefix)' || uid, 'task', title, done, rank FROM task; DROP TABLE note; DROP TABLE task;
+        """
+    }
+
+    private func pair(_ notes: Int, _ tasks: Int) async throws -> (Machine, Machine, World) {
+        let world = try World()
+        let a = try world.machine("a")
+        let rows =
+            (1...notes).map { "INSERT INTO note VALUES('n\($0)', 'title \($0)', \($0));" }
+            + (1...tasks).map { "INSERT INTO task VALUES('t\($0)', 'task \($0)', \($0 % 2), \(20 + $0));" }
+        try a.execute(
+            """
+            CREATE TABLE note(uid TEXT PRIMARY KEY NOT NULL, title TEXT, rank INTEGER);
+            CREATE TABLE task(uid TEXT PRIMARY KEY NOT NULL, title TEXT, done INTEGER, rank INTEGER);\(rows.joined())
+            """)
+        try await a.initialize()
+        let b = try await world.clone("b")
+        return (a, b, world)
+    }
+
+    private func expect(_ expected: [String], _ machines: [Machine]) throws {
+        for machine in machines {
+            let shown = try machine.strings(
+                """
+                SELECT uid || ' ' || title || ' ' || coalesce(done, '-') || ' ' || rank FROM item
+                WHERE uid IN ('n1', 'n2', 't1', 't2') ORDER BY uid
+                """)
+            #expect(shown == expected, "\(machine.name)")
+        }
+    }
+
+    @Test(
+        "keep what was edited in the one, whichever has more rows, when another machine migrates",
+        arguments: [(10, 3), (3, 10), (10, 10), (9, 2), (2, 9), (150, 4)])
+    func editedAfter(notes: Int, tasks: Int) async throws {
+        let (a, b, world) = try await pair(notes, tasks)
+        try a.execute(Self.migration)
+        try await settle(a, b)
+        try a.execute(
+            """
+            UPDATE item SET title = 'by a' WHERE uid IN ('n1', 't1'); UPDATE item SET done = 7 WHERE uid = 't2';
+            UPDATE item SET rank = 70 WHERE uid IN ('n2', 't2')
+            """)
+        try await settle(a, b)
+        try b.execute(Self.migration)
+        try await settle(b, a)
+        try expect(
+            ["n1 by a - 1", "n2 title 2 - 70", "t1 by a 1 21", "t2 task 2 7 70"], [a, b, try await world.clone("c")])
+    }
+
+    @Test(
+        "keep what was edited in them by a machine that had not migrated",
+        arguments: [(10, 3), (3, 10), (10, 10), (9, 2), (2, 9), (150, 4)])
+    func editedBefore(notes: Int, tasks: Int) async throws {
+        let (a, b, world) = try await pair(notes, tasks)
+        try a.execute(Self.migration)
+        try await settle(a, b)
+        try b.execute(
+            """
+            UPDATE note SET title = 'by b' WHERE uid = 'n1'; UPDATE task SET title = 'by b' WHERE uid = 't1';
+            UPDATE task SET done = 7 WHERE uid = 't2'; UPDATE note SET rank = 70 WHERE uid = 'n2';
+            UPDATE task SET rank = 70 WHERE uid = 't2'
+            """)
+        try await settle(b, a)
+        try b.execute(Self.migration)
+        try await settle(b, a)
+        try expect(
+            ["n1 by b - 1", "n2 title 2 - 70", "t1 by b 1 21", "t2 task 2 7 70"], [a, b, try await world.clone("c")])
+    }
+
+    @Test("keep what was edited in the one where its rows have other keys", arguments: [(10, 4), (4, 10), (150, 4)])
+    func rekeyed(notes: Int, tasks: Int) async throws {
+        let (a, b, _) = try await pair(notes, tasks)
+        let migration = Self.merging("x")
+        try a.execute(migration)
+        try await settle(a, b)
+        try a.execute("UPDATE item SET title = 'by a', rank = 700 WHERE uid IN ('xn1', 'xt1')")
+        try await settle(a, b)
+        try b.execute(migration)
+        try await settle(b, a)
+        for machine in [a, b] {
+            let shown = try machine.strings(
+                "SELECT uid || ' ' || title || ' ' || rank FROM item WHERE rank = 700 ORDER BY 1")
+            #expect(shown == ["xn1 by a 700", "xt1 by a 700"], "\(machine.name)")
+        }
+    }
+
+    @Test("are none of them, whenever this machine looks while they are being put into it", arguments: 1...5)
+    func looked(at statements: Int) async throws {
+        let (a, b, world) = try await pair(12, 7)
+        let all = Self.migration.split(separator: ";").map(String.init).filter {
+            $0.contains("item") || $0.contains("DROP")
+        }
+        #expect(all.count == 5)
+        for statement in all.prefix(statements) { try a.execute(statement) }
+        try await a.sync()
+        for statement in all.dropFirst(statements) { try a.execute(statement) }
+        try await settle(a, b)
+        #expect(try b.strings("SELECT uid FROM note ORDER BY rank") == (1...12).map { "n\($0)" })
+        #expect(try b.strings("SELECT uid FROM task ORDER BY rank") == (1...7).map { "t\($0)" })
+        try b.execute("UPDATE task SET title = 'by b' WHERE uid = 't1'")
+        try b.execute(Self.migration)
+        try await settle(b, a)
+        for machine in [a, b, try await world.clone("c")] {
+            #expect(try machine.strings("SELECT count(*) || '' FROM item") == ["19"])
+            #expect(try machine.strings("SELECT title FROM item WHERE uid = 't1'") == ["by b"])
+        }
+    }
+}
