@@ -10,9 +10,10 @@ struct IdentityMap {
     /// What an integer that a reference holds is in logs: the identity of the row that has it, or of the row that will.
     ///
     /// Many programs write 0 or −1 for "none". No program gives a row such an integer by itself, so where no row has it,
-    /// it is a value like others, and the same number everywhere.
+    /// it is a value like others, and the same number everywhere. An invented one is in a database that has been a store before
+    /// (``IntegerAllocator/reserve(for:in:)``), and another row's elsewhere.
     func logged(_ integer: Int64, in table: TrackedTable) throws -> Value {
-        if integer > 0 { return .reference(try identity(of: integer, in: table)) }
+        if integer > 0 || IntegerAllocator.isLeft(integer) { return .reference(try identity(of: integer, in: table)) }
         return try knownIdentity(of: integer, in: table).map { .reference($0) } ?? .integer(integer)
     }
 
@@ -24,7 +25,7 @@ struct IdentityMap {
         hash.combine(table.name)
         hash.combine(UInt64(bitPattern: integer))
         hash.combine(UInt64(bitPattern: store.configuration.clock.now()))
-        let identity = hash.identity(prefix: UInt64(bitPattern: integer))
+        let identity = hash.identity(prefix: UInt64(clamping: integer))
         try reserve(integer, for: identity, in: table)
         return identity
     }

@@ -14,6 +14,10 @@ final class IntegerAllocator {
     /// Whether an integer may be one that ``reserve(for:in:)`` has made. What programs draw at random lies beyond nearly always.
     static func isInvented(_ integer: Int64) -> Bool { -greatest...promised ~= integer }
 
+    /// Whether an integer that names no row may be one that ``reserve(for:in:)`` has made when the database was another store. A
+    /// program's "none" may be the least number of 32 bits; so many rows that are not here no store has.
+    static func isLeft(_ integer: Int64) -> Bool { (promised - 100_000_000)..<promised ~= integer }
+
     private let store: OpenStore
     /// The greatest integer that a table has or has given out, by table id, once it is known.
     private var highest: [Int64: Int64] = [:]
