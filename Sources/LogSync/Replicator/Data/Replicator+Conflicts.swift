@@ -27,12 +27,19 @@ extension Replicator {
                             time: Timestamp(milliseconds: $0.time.milliseconds))
                     })
             }
-            let parked = try store.store.parkedRows(table: table, all: all).map {
-                ConflictReport.Parked(
-                    table: $0.table, key: $0.key.map { JSONValue($0) }, identity: $0.identity.description,
-                    reason: $0.reason, row: $0.row.mapValues { JSONValue($0) }, missing: $0.missing)
-            }
-            return ConflictReport(store: store.place.path, conflicts: conflicts, parked: parked)
+            return ConflictReport(
+                store: store.place.path, conflicts: conflicts, parked: try store.parkedRows(of: table, all: all))
+        }
+    }
+}
+
+extension ReplicatedStore {
+    /// The rows that cannot stand, as ``Replicator/conflicts(table:all:)`` tells them.
+    func parkedRows(of table: String? = nil, all: Bool = false) throws -> [ConflictReport.Parked] {
+        try store.parkedRows(table: table, all: all).map {
+            ConflictReport.Parked(
+                table: $0.table, key: $0.key.map { JSONValue($0) }, identity: $0.identity.description,
+                reason: $0.reason, row: $0.row.mapValues { JSONValue($0) }, missing: $0.missing)
         }
     }
 }

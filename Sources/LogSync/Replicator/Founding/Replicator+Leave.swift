@@ -8,11 +8,13 @@ extension Replicator {
     ///
     /// Local changes are published first where the folder takes them; otherwise they stay in this database alone. Other
     /// processes are asked to let go of the store.
+    /// Rows that are parked, in no table, are written to a file beside the database (``LeaveReport/parkedFile``).
     /// What ``start()`` started ends. A program may go on writing by ``record(_:author:context:)`` and
     /// ``write(in:author:context:_:)``: nothing is recorded then.
     ///
     /// - Parameter dryRun: whether only to say what would become of local changes, as far as it shows without writing.
-    /// - Throws: `locked` where one does not within ``SyncConfiguration/wait``.
+    /// - Throws: `locked` where one does not within ``SyncConfiguration/wait``; `ioError` or `noPermission` where the
+    ///   file of parked rows cannot be written: the store is as it was then.
     @discardableResult
     public func leave(dryRun: Bool = false) async throws -> LeaveReport {
         if dryRun { return try inspect { try $0.prospectOfLeaving() } }
@@ -36,8 +38,11 @@ extension Replicator {
             close()
         }
         return try await step { [refusal] store in
+            let parked = try ParkedRowsFile(store)
+            try parked?.write()
             let refusal = try refusal ?? store.leavingRefusal()
-            let report = try refusal.map(store.leaveSilently) ?? LeaveReport(published: true, unpublished: 0)
+            var report = try refusal.map(store.leaveSilently) ?? LeaveReport(published: true, unpublished: 0)
+            report.note(parked)
             try store.store.leave()
             // It may have been another peer before a restore.
             for peer in try store.stateDirectory.peers(at: store.place.path) + [store.peer] {
@@ -91,6 +96,12 @@ extension Replicator {
 extension ReplicatedStore {
     /// What can be said of a leave beforehand.
     fileprivate func prospectOfLeaving() throws -> LeaveReport {
+        var report = try prospectOfPublishing()
+        report.note(try ParkedRowsFile(self))
+        return report
+    }
+
+    private func prospectOfPublishing() throws -> LeaveReport {
         let waiting = try store.outbox(unpublishedOnly: true)
         let size = waiting.reduce(UInt64(0)) { $0 + UInt64($1.byteCount) }
         // What is not yet recorded will be one.
@@ -130,6 +141,13 @@ extension ReplicatedStore {
             them says that it has gone: \(refusal.messageAlone)
             """)
         return LeaveReport(published: false, unpublished: count)
+    }
+}
+
+extension LeaveReport {
+    fileprivate mutating func note(_ file: ParkedRowsFile?) {
+        parked = file?.count ?? 0
+        parkedFile = file?.path
     }
 }
 

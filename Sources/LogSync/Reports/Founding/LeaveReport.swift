@@ -6,6 +6,10 @@ public struct LeaveReport: Sendable, Hashable {
     public var published: Bool
     /// How many transactions reach no other peer.
     public var unpublished: Int
+    /// How many rows were parked: in no table, and told by ``Replicator/conflicts(table:all:)`` alone.
+    public var parked = 0
+    /// The file beside the database that has these rows, as JSON; nil where there are none.
+    public var parkedFile: String?
 }
 
 /// A peer whose store was not there any more, and was taken off the list, by ``Replicator/forget(_:dryRun:configuration:)``.

@@ -9,7 +9,8 @@ struct Leave: AsyncParsableCommand {
         abstract: "Stop replicating a store and keep its data.",
         discussion: """
             Publishes the last changes, removes everything logsync put into the database and no row of yours, and puts the
-            journal mode back. What this peer has published stays for the others. A daemon that watches the store is asked to let go.
+            journal mode back. Parked rows, which are in no table, are written to a file beside the database. What this
+            peer has published stays for the others. A daemon that watches the store is asked to let go.
             A store whose file was deleted is taken off the list of logsync list.
 
             EXAMPLE
@@ -35,6 +36,9 @@ struct Leave: AsyncParsableCommand {
         var published: Bool
         /// How many transactions reach no other peer, because the folder did not take them.
         var unpublished = 0
+        /// How many rows were in no table, and the file that has them.
+        var parked = 0
+        var parkedFile: String?
         /// What was left of a store whose tables another program had dropped, or whose `init` or `leave` was interrupted.
         var leftovers: [String] = []
         /// A `leave` that was interrupted when the tables were gone was brought to its end: the store is on no list any more.
@@ -43,7 +47,8 @@ struct Leave: AsyncParsableCommand {
         var forgotten = false
 
         private enum CodingKeys: String, CodingKey {
-            case format, store, content, peer, dryRun, published, unpublished, leftovers, finished, forgotten
+            case format, store, content, peer, dryRun, published, unpublished, parked, parkedFile, leftovers, finished
+            case forgotten
         }
     }
 
@@ -72,7 +77,8 @@ struct Leave: AsyncParsableCommand {
             let left = try await replicator.leave(dryRun: dryRun)
             let report = Report(
                 store: status.store, content: status.content, peer: status.peer, dryRun: dryRun,
-                published: !dryRun && left.published, unpublished: left.unpublished)
+                published: !dryRun && left.published, unpublished: left.unpublished, parked: left.parked,
+                parkedFile: left.parkedFile)
             try session.report(report) { lines(report) }
             return .done
         }
@@ -107,6 +113,12 @@ struct Leave: AsyncParsableCommand {
                     ? "The folder is not there, or takes nothing: \(report.unpublished.counted("transaction")) would reach no other peer, "
                         + "and be in this database only. logsync doctor says why."
                     : "The folder was not there, or took nothing: what was not yet published is in this database only.")
+        }
+        if let file = report.parkedFile {
+            let rows = report.parked.counted("row was", "rows were")
+            lines.append(
+                "\(rows) parked, in no table; \(dryRun ? "they would be" : "they are") in \(file), as logsync conflicts list has them."
+            )
         }
         if !dryRun {
             lines.append(
