@@ -141,7 +141,7 @@ struct HostileSchemaTests {
 
     @Test(
         "says as often as it likes what a column refers to, and keeps nobody from what others made",
-        .timeLimit(.minutes(5)))
+        .timeLimit(.minutes(30)))
     func references() async throws {
         try a.execute("CREATE TABLE photo(id INTEGER PRIMARY KEY, title TEXT)")
         try await a.sync()
@@ -174,7 +174,7 @@ struct HostileSchemaTests {
     ]
 
     @Test(
-        "keeps no clone at work for ever: a trigger that has no end is left out by its name", .timeLimit(.minutes(10)),
+        "keeps no clone at work for ever: a trigger that has no end is left out by its name", .timeLimit(.minutes(30)),
         arguments: zip(["INSERT", "INSERT", "UPDATE", "DELETE"], [0, 1, 1, 0]))
     func endlessTrigger(event: String, statement: Int) async throws {
         try a.insert("gone")
@@ -203,7 +203,7 @@ struct HostileSchemaTests {
 
     @Test(
         "or a program that makes a trigger without an end has what fires it held, with the trigger's name",
-        .timeLimit(.minutes(10)), arguments: ["INSERT", "UPDATE", "DELETE"])
+        .timeLimit(.minutes(30)), arguments: ["INSERT", "UPDATE", "DELETE"])
     func endlessTriggerOfProgram(event: String) async throws {
         try a.execute("CREATE TABLE schema_migrations(version TEXT)")
         try await a.sync()
@@ -243,7 +243,7 @@ struct HostileSchemaTests {
     ]
 
     @Test(
-        "keeps no import at work for days by a long row, however it compares its values", .timeLimit(.minutes(10)),
+        "keeps no import at work for days by a long row, however it compares its values", .timeLimit(.minutes(30)),
         arguments: comparisons)
     func longValues(columns: String, statement: String) async throws {
         try publish(

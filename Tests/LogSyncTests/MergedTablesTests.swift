@@ -120,4 +120,27 @@ struct MergedTablesTests {
             #expect(try machine.strings("SELECT title FROM item WHERE uid = 't1'") == ["by b"])
         }
     }
+
+    @Test(
+        "keep what was edited in the one where the next release renames its column, and a machine takes both",
+        arguments: [false, true])
+    func renamed(isLate: Bool) async throws {
+        let (a, b, world) = try await pair(10, 10)
+        let renaming = "ALTER TABLE item RENAME COLUMN title TO name; ALTER TABLE item ADD COLUMN color TEXT"
+        try a.execute(Self.migration)
+        try await settle(a, b)
+        if !isLate { try a.execute("UPDATE item SET title = 'by a' WHERE uid IN ('n1', 't1')") }
+        try await settle(a, b)
+        try a.execute(renaming)
+        try await settle(a, b)
+        if isLate { try a.execute("UPDATE item SET name = 'by a' WHERE uid IN ('n1', 't1')") }
+        try await settle(a, b)
+        try b.execute(Self.migration + renaming)
+        try await settle(b, a)
+        for machine in [a, b, try await world.clone("c")] {
+            #expect(
+                try machine.strings("SELECT name FROM item WHERE uid IN ('n1', 'n2', 't1', 't2') ORDER BY uid")
+                    == ["by a", "title 2", "by a", "task 2"], "\(machine.name)")
+        }
+    }
 }

@@ -35,7 +35,7 @@ struct SharedStateTests {
         await command.close()
     }
 
-    @Test("Neither takes the other for a copy, however often both record, publish and import", .timeLimit(.minutes(10)))
+    @Test("Neither takes the other for a copy, however often both record, publish and import", .timeLimit(.minutes(30)))
     func together() async throws {
         let world = try World()
         let a = try await world.founder("a", rows: ["one"])
