@@ -217,7 +217,9 @@ final class Daemon: Sendable {
             onChange: { [counts] in counts.setReplicator($0, of: store) },
             onEvent: { [self] in take($0, of: store, printer) },
             onReady: { [carrier] in carrier.noteFiles(in: $0) },
-            subscriptions: SubscriptionServer(printer: printer, logger: plan.session.logger),
+            subscriptions: SubscriptionServer(store: store, printer: printer, logger: plan.session.logger) {
+                [counts] in counts.countRun(ofSubscription: $0, of: store, isDone: $1)
+            },
             logger: plan.session.logger, notes: notes, setBack: setBack,
             onSetBack: { [counts, readiness] setBack in
                 counts.setSetBack(setBack != nil, of: store)
