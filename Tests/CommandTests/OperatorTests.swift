@@ -322,6 +322,41 @@ import Testing
         #expect(ended.errors.contains("is full"), "\(ended)")
     }
 
+    @Test func `the doctor says that a disk has no room for what waits to be imported`() async throws {
+        let tool = try Tool()
+        let a = try await tool.store("a.db")
+        let script = """
+            mkdir small && mount -t tmpfs -o size=1500k none small || exit 99
+            logsync clone --container shared --content notes small/b.db --peer b || exit 98
+            sqlite3 a.db "WITH n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n WHERE i < 20) \
+                INSERT INTO notes (text) SELECT hex(randomblob(50000)) FROM n"
+            logsync sync "$1" || exit 97
+            logsync sync small/b.db; echo "sync $?"
+            logsync doctor small/b.db; echo "doctor $?"
+            """
+        let ended = try await tool.program("/usr/bin/env", ["unshare", "-m", "sh", "-c", script, "sh", a])
+        // Where no namespace may be made this shows nothing.
+        guard ended.code != 99, !ended.errors.hasPrefix("unshare") else { return }
+        #expect(ended.lines.contains("sync 74") && ended.lines.contains("doctor 3"), "\(ended)")
+        #expect(ended.output.contains("there may be no room for what waits to be imported"), "\(ended)")
+    }
+
+    @Test(.enabled(if: geteuid() == 0))
+    func `the doctor says how what is immutable can be written again`() async throws {
+        let tool = try Tool()
+        let a = try await tool.store("a.db")
+        let peers = tool.path("shared/notes/peers")
+        let peer = try #require(try FileManager.default.contentsOfDirectory(atPath: peers).first)
+        for place in [a, "\(peers)/\(peer)/logs"] {
+            // Where the file system has no such attribute this shows nothing.
+            guard try await tool.program("/usr/bin/env", ["chattr", "+i", place]).code == 0 else { return }
+            let ended = try await tool.run("doctor", a)
+            let mended = try await tool.program("/usr/bin/env", ["chattr", "-i", place])
+            #expect(mended.code == 0 && ended.code == 3, "\(ended)")
+            #expect(ended.output.contains("sudo chattr -i \(place)\n"), "\(ended)")
+        }
+    }
+
     @Test func `a watch without stores is 64, and says where they may stand`() async throws {
         let tool = try Tool()
         let ended = try await tool.run("watch")
