@@ -4,7 +4,8 @@ import Logging
 
 extension Replicator {
     /// Does what the findings of ``doctor(_:configuration:)`` advise, as far as that can lose nothing: a rescan, a sync,
-    /// putting conflict copies in the place of originals that are missing or damaged, and deleting those of sound ones. What asks for a decision, as `rebuild` or `peers retire`, is left to people.
+    /// putting conflict copies in the place of originals that are missing or damaged, and deleting those of sound ones. What
+    /// asks for a decision, as `rebuild` or `peers retire`, is left to people.
     ///
     /// - Parameters:
     ///   - path: a store; or a container, or a content folder, in which only files are put back or deleted.
