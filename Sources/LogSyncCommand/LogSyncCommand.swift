@@ -108,12 +108,26 @@ struct LogSyncCommand: AsyncParsableCommand {
         guard let name = arguments.drop(while: flags.contains).first, !name.hasPrefix("-") else { return nil }
         let names = configuration.subcommands.map { $0._commandName }
         if names.contains(name) {
+            if let value = valueWithDash(arguments) {
+                return "Where \(value) is a key or value, write -- before it, which ends the options."
+            }
             let isPlace = ["init", "clone"].contains(name) && message.lowercased().contains("unexpected argument")
             return isPlace ? "The shared folder is given as --container DIR, and the content as --content NAME." : nil
         }
         if name == "version" { return "Did you mean 'logsync --version'?" }
         let longer = names.filter { name.count > 2 && $0.hasPrefix(name) }
         return (longer.count == 1 ? longer[0] : name.nearest(among: names)).map { "Did you mean 'logsync \($0)'?" }
+    }
+
+    /// The argument with a dash in front that is a key or value, if any is: then the rest is a command line.
+    private static func valueWithDash(_ arguments: [String]) -> String? {
+        guard LiteralArgument.mayBegin(withDash: arguments) else { return nil }
+        let options = arguments.prefix { $0 != "--" }
+        return options.indices.dropFirst(2).first { index in
+            var others = arguments
+            others[index] = " " + arguments[index]
+            return options[index].hasPrefix("-") && (try? parseAsRoot(LiteralArgument.shielding(others))) != nil
+        }.map { arguments[$0] }
     }
 
     private static func complain(_ error: any Error, _ arguments: [String], isJSON: Bool) -> ExitCode {

@@ -166,14 +166,44 @@ import Testing
         #expect(await daemon.end().code == 0)
     }
 
-    @Test func `SIGHUP with a configuration that is wrong leaves everything as it is`() async throws {
+    @Test func `SIGHUP says which stores came and went, and what has ended where the file is gone`() async throws {
+        let tool = try Tool()
+        let paths = try await stores(tool, 2)
+        let file = tool.path("home/.config/logsync/config.toml")
+        try FileManager.default.createDirectory(
+            atPath: (file as NSString).deletingLastPathComponent, withIntermediateDirectories: true)
+        func configure(_ text: String) throws { try text.write(toFile: file, atomically: true, encoding: .utf8) }
+        try configure("stores = [\"\(paths[0])\"]\non-import = \"true\"")
+        let daemon = try tool.start(["watch"], environment: ["LOGSYNC_STORES": ""])
+        try await daemon.line { $0 == "\(paths[0]) is ready" }
+        try configure("stores = [\"\(paths[1])\"]\non-import = \"true\"")
+        daemon.signal(SIGHUP)
+        try await eventually("they are named") {
+            daemon.errors.contains("1 store is watched; from now on \(paths[1]); no more \(paths[0])\n")
+        }
+        daemon.signal(SIGTERM)
+        #expect(await daemon.end().code == 0)
+        let other = try tool.start(["watch", paths[0]])
+        try await other.line { $0 == "\(paths[0]) is ready" }
+        try FileManager.default.removeItem(atPath: file)
+        other.signal(SIGHUP)
+        try await eventually("what has ended is said") {
+            other.errors.contains("the configuration file \(file) is gone")
+                && other.errors.contains("1 store is watched; on-import is run no more\n")
+        }
+        other.signal(SIGTERM)
+        #expect(await other.end().code == 0)
+    }
+
+    @Test(arguments: ["stores = 3", "\0\0\0\0"])
+    func `SIGHUP with a configuration that is wrong leaves everything as it is`(wrong: String) async throws {
         let tool = try Tool()
         let a = try await tool.store("a.db")
         let file = tool.path("config.toml")
         try "".write(toFile: file, atomically: true, encoding: .utf8)
         let daemon = try tool.start(["watch", a, "--config", file])
         try await daemon.line { $0 == "\(a) is ready" }
-        try "stores = 3".write(toFile: file, atomically: true, encoding: .utf8)
+        try wrong.write(toFile: file, atomically: true, encoding: .utf8)
         daemon.signal(SIGHUP)
         try await eventually("it is said") { daemon.errors.contains("was not read anew") }
         try await tool.clone("b.db")
@@ -292,10 +322,47 @@ import Testing
         #expect(ended.errors.contains("is full"), "\(ended)")
     }
 
+    @Test func `the doctor says that a disk has no room for what waits to be imported`() async throws {
+        let tool = try Tool()
+        let a = try await tool.store("a.db")
+        let script = """
+            mkdir small && mount -t tmpfs -o size=1500k none small || exit 99
+            logsync clone --container shared --content notes small/b.db --peer b || exit 98
+            sqlite3 a.db "WITH n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n WHERE i < 20) \
+                INSERT INTO notes (text) SELECT hex(randomblob(50000)) FROM n"
+            logsync sync "$1" || exit 97
+            logsync sync small/b.db; echo "sync $?"
+            logsync doctor small/b.db; echo "doctor $?"
+            """
+        let ended = try await tool.program("/usr/bin/env", ["unshare", "-m", "sh", "-c", script, "sh", a])
+        // Where no namespace may be made this shows nothing.
+        guard ended.code != 99, !ended.errors.hasPrefix("unshare") else { return }
+        #expect(ended.lines.contains("sync 74") && ended.lines.contains("doctor 3"), "\(ended)")
+        #expect(ended.output.contains("there may be no room for what waits to be imported"), "\(ended)")
+    }
+
+    @Test(.enabled(if: geteuid() == 0))
+    func `the doctor says how what is immutable can be written again`() async throws {
+        let tool = try Tool()
+        let a = try await tool.store("a.db")
+        let peers = tool.path("shared/notes/peers")
+        let peer = try #require(try FileManager.default.contentsOfDirectory(atPath: peers).first)
+        for place in [a, "\(peers)/\(peer)/logs"] {
+            // Where the file system has no such attribute this shows nothing.
+            guard try await tool.program("/usr/bin/env", ["chattr", "+i", place]).code == 0 else { return }
+            let ended = try await tool.run("doctor", a)
+            let mended = try await tool.program("/usr/bin/env", ["chattr", "-i", place])
+            #expect(mended.code == 0 && ended.code == 3, "\(ended)")
+            #expect(ended.output.contains("sudo chattr -i \(place)\n"), "\(ended)")
+        }
+    }
+
     @Test func `a watch without stores is 64, and says where they may stand`() async throws {
         let tool = try Tool()
         let ended = try await tool.run("watch")
         #expect(ended.code == 64 && ended.errors.contains("stores = ["), "\(ended)")
+        let empty = try await tool.run("watch", "")
+        #expect(empty.code == 64 && empty.errors.contains("the path of a store is empty"), "\(empty)")
     }
 
     // MARK: Metrics

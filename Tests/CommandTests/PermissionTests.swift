@@ -245,6 +245,45 @@ import Testing
         }
     }
 
+    @Test(.enabled(if: geteuid() == 0))
+    func `a state directory that is another user's in part is 77 with what to run, and the doctor names which part`()
+        async throws
+    {
+        let tool = try Tool()
+        try FileManager.default.createDirectory(atPath: tool.path("state"), withIntermediateDirectories: true)
+        chown(tool.path("state"), 65534, 65534)
+        let a = try await ownStore(tool)
+        let lock = try #require(
+            try FileManager.default.contentsOfDirectory(atPath: tool.path("state/locks")).first {
+                $0.hasSuffix(".step")
+            })
+        let parts: [(String, mode_t)] = [
+            ("state", 0o700), ("state/stores", 0o700), ("state/locks", 0o700), ("state/staging", 0o755),
+            ("state/locks/\(lock)", 0o600),
+        ]
+        for (part, mode) in parts {
+            let place = tool.path(part)
+            try await tool.sql("own/a.db", "INSERT INTO notes(text) VALUES('\(part)')")
+            chown(place, 0, 0)
+            try await withMode(mode, of: place) {
+                let ended = try await runAsNobody(tool, ["sync", a, "--json"])
+                try expect(77, "no-permission", says: "\(place) may not be read and written", ended)
+                let help = try JSON(ended.errors)["error"]?["help"]?.string ?? ""
+                #expect(help.hasSuffix("sudo chown -R nobody \(tool.path("state"))"), "\(ended)")
+                let found = try findings(await runAsNobody(tool, ["doctor", a, "--json"]))
+                let closed = found.first { $0["code"]?.string == "permission-denied" }
+                #expect(closed?["where"]?.string == place && closed?["help"]?.string == help, "\(found)")
+            }
+            chown(place, 65534, 65534)
+            #expect(try await runAsNobody(tool, ["sync", a]).code == 0)
+        }
+        let stores = tool.path("state/stores")
+        let file = "\(stores)/\(try #require(try FileManager.default.contentsOfDirectory(atPath: stores).first))"
+        chown(file, 0, 0)
+        let found = try findings(await runAsNobody(tool, ["doctor", a, "--json"]))
+        #expect(found.first?["where"]?.string == file, "\(found)")
+    }
+
     @Test func `a configuration folder that may not be entered is not taken for none`() async throws {
         let tool = try Tool()
         let a = try await ownStore(tool)

@@ -14,7 +14,9 @@ import Testing
     @Test(arguments: [
         ("contianer = \"/x\"", "contianer"), ("poll = \"often\"", "poll"), ("container = 3", "container"),
         ("verbose = 1", "verbose"), ("log-format = \"xml\"", "log-format"), ("metrics = \"here\"", "metrics"),
-        ("debounce = 1.5", "debounce"), ("[watch]\npoll = 3", "watch"),
+        ("debounce = 1.5", "debounce"), ("[watch]\npoll = 3", "watch"), ("content = \"BAD NAME\"", "content"),
+        ("peer = \" x\"", "peer"), ("container = \"\"", "container"), ("stores = [\"a.db\", \"\"]", "stores"),
+        ("poll = 5\n\0\0", "line 2"), ("\0\0\0", "NUL"),
     ])
     func `a configuration file that is wrong is 78, with the file and the key named`(text: String, key: String)
         async throws
@@ -71,6 +73,19 @@ import Testing
         let ended = try await tool.run("status", "a.db", environment: ["LOGSYNC_POLL": "often"])
         #expect(ended.code == 78 && ended.errors.contains("LOGSYNC_POLL"), "\(ended)")
         #expect(try await tool.run("status", "a.db", environment: ["LOGSYNC_POLL": ""]).code == 66)
+    }
+
+    @Test func `a content's or peer's name that is none is not blamed on an option`() async throws {
+        let tool = try Tool()
+        try await tool.database("a.db")
+        let path = try configuration(tool, "content = \"BAD NAME\"\ncontainer = \"\(tool.path("shared"))\"")
+        let ended = try await tool.run("init", "a.db")
+        #expect(ended.code == 78 && ended.errors.contains("the key content in \(path) is \"BAD NAME\""), "\(ended)")
+        let given = try await tool.run("init", "a.db", "--content", "notes", environment: ["LOGSYNC_PEER": "a,b"])
+        #expect(given.code == 78 && given.errors.contains("\(path)"), "\(given)")
+        _ = try configuration(tool, "")
+        let variable = try await tool.run("init", "a.db", environment: ["LOGSYNC_PEER": "a,b"])
+        #expect(variable.code == 78 && variable.errors.contains("LOGSYNC_PEER is \"a,b\""), "\(variable)")
     }
 
     @Test func `a flag comes before a variable, and a variable before the file`() async throws {

@@ -69,6 +69,44 @@ import Testing
         #expect(await daemon.end().code == 0)
     }
 
+    @Test func `a command that fails is logged with its store and subscription, and is a metric until it does not`()
+        async throws
+    {
+        let (tool, a, b) = try await stores()
+        for name in ["good", "bad"] {
+            let command = name == "good" ? "true" : "test -e \(tool.path("mended"))"
+            _ = try await tool.succeed(
+                "subscribe", b, name, "--table", "notes", "--where", "id >= 100", "--run", command)
+        }
+        let daemon = try tool.start(["watch", b, "--metrics", "127.0.0.1:0"])
+        try await daemon.line { $0 == "\(b) is ready" }
+        func arrive(_ id: Int) async throws {
+            try await tool.sql("a.db", "INSERT INTO notes VALUES (\(id), 'x')")
+            _ = try await tool.succeed("sync", a)
+        }
+        let address = try #require(daemon.errors.firstMatch(of: #/http://127\.0\.0\.1:\d+/metrics/#)).output
+        func page() async throws -> String {
+            let get =
+                "import sys, urllib.request; print(urllib.request.urlopen(sys.argv[1], timeout=20).read().decode())"
+            return try await tool.program("/usr/bin/env", ["python3", "-c", get, String(address)]).output
+        }
+        let labels = "{hook=\"subscription\",store=\"\(b)\",subscription=\"bad\"}"
+        try await arrive(100)
+        try await eventually("the failure is counted") {
+            let page = try await page()
+            return page.contains("logsync_hook_failures_total\(labels) 1\n")
+                && page.contains("logsync_hook_failing\(labels) 1\n") && !page.contains("\"good\"")
+        }
+        #expect(daemon.errors.contains("\(b): subscription \"bad\": the command"), "\(daemon.errors)")
+        _ = FileManager.default.createFile(atPath: tool.path("mended"), contents: nil)
+        try await arrive(101)
+        try await eventually("it has ended well") { try await page().contains("logsync_hook_failing\(labels) 0\n") }
+        _ = try await tool.succeed("subscribe", b, "--remove", "bad")
+        try await eventually("it is forgotten") { try await !page().contains("subscription=") }
+        daemon.signal(SIGTERM)
+        #expect(await daemon.end().code == 0)
+    }
+
     @Test func `imports that are killed at any moment fire neither twice nor never`() async throws {
         let (tool, a, b) = try await stores()
         _ = try await tool.succeed("subscribe", b, "new", "--table", "notes", "--where", "id >= 100", "--on", "enters")

@@ -229,6 +229,8 @@ import Testing
             ("\(peer)/logs/\(name)~", .temporary),
             ("\(peer)/logs/\(name.description.dropLast(5)).sync-conflict-20260101-101010-ABCDEFG.tlog", .conflictCopy),
             ("\(peer)/logs/\(name) (conflicted copy)", .conflictCopy),
+            ("\(peer)/logs/thesis.sync-conflict-20260101-101010-ABCDEFG.docx", .unknown),
+            ("notes/peers/\(bob).sync-conflict-20260101-101010-ABCDEFG", .conflictCopy),
             ("\(peer)/logs/\(name.description.uppercased())", .unknown),
             ("\(peer)/logs/FOO", .unknown),
             ("\(peer)/logs/a\nb", .unknown),

@@ -264,7 +264,8 @@ struct TroubleTests {
             try await b.with { try await $0.acceptClock(of: peer) }
             try await expectRecovery()
         case .conflictCopy:
-            try write("older", to: "\(world.contentPath)/peers/receipt.sync-conflict-20250101-000000.json")
+            let peer = try await a.peer()
+            try write("older", to: "\(world.contentPath)/peers/\(peer)/receipt.sync-conflict-20250101-000000.json")
             try a.insert("two")
             try await expectRecovery()
             let report = try await Replicator.doctor(world.container, configuration: a.configuration)

@@ -59,7 +59,7 @@ struct FolderExamination {
             examination.names.names[id] = peer.description.value?.name
         }
         examination.retired.formUnion(scan.peersThatLeft)
-        var findings = examination.strange(scan.strange)
+        var findings = examination.strange(scan)
         findings += scan.failures.map(examination.failure)
         findings += examination.copies() + examination.fileSystem()
         examination.branches = branches ?? Set(library.snapshots.found(scan).flatMap(\.manifest.branches))
@@ -148,9 +148,10 @@ struct FolderExamination {
         return "\(count) \(unit)\(count == 1 ? "" : "s")"
     }
 
-    private func strange(_ entries: [StrangeEntry]) -> [Finding] {
-        let kinds = Dictionary(grouping: entries, by: \.kind)
-        return (kinds[.conflictCopy] ?? []).map(conflictCopy) + temporaries(kinds[.temporary] ?? [])
+    private func strange(_ scan: ContainerScan) -> [Finding] {
+        let kinds = Dictionary(grouping: scan.strange, by: \.kind)
+        let (copies, others) = conflictCopies(kinds[.conflictCopy] ?? [], scan)
+        return copies + temporaries(kinds[.temporary] ?? [])
             + strangers(
                 kinds[.wrongType] ?? [], "wrong-type", .trouble,
                 "a good name is on something that is no file or folder",
@@ -158,26 +159,10 @@ struct FolderExamination {
                 why: "symbolic links and the like are never followed; what it stands for is not read",
                 help: "put the real file or folder in its place")
             + strangers(
-                kinds[.unknown] ?? [], "strange-file", .note, "a file that is none of logsync's",
+                (kinds[.unknown] ?? []) + others, "strange-file", .note, "a file that is none of logsync's",
                 many: "files are none of logsync's",
                 why: "it is not read, and logsync destroy removes it with the rest",
                 help: "delete it, unless something else needs it")
-    }
-
-    private func conflictCopy(_ entry: StrangeEntry) -> Finding {
-        let path = "\(folder.path)/\(entry.path)"
-        guard entry.path.split(separator: "/").last?.hasPrefix("receipt.") ?? false else {
-            return Finding(
-                "conflict-copy", .trouble, "a sync engine kept two versions of one file", at: path,
-                why: "two machines wrote the same file, as where one store was copied with its id; it is not read",
-                help: "look at logsync status on both stores, then delete this file")
-        }
-        return Finding(
-            "conflict-copy", .trouble, "a sync engine kept two versions of a receipt", at: path,
-            why: "its folder was reverted, or only received for a while; or two machines write under one id, which "
-                + "logsync status then says. Neither loses anything: the peer writes its receipt anew, and this one is not "
-                + "read",
-            help: "delete this file")
     }
 
     /// Of more than these in one folder there is one finding: a liar can make any number of them, and what else is found

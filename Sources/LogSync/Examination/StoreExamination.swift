@@ -1,4 +1,3 @@
-import Glibc
 import LogSyncContainer
 import LogSyncModel
 import LogSyncStore
@@ -24,7 +23,7 @@ struct StoreExamination {
         let status = try store.status(try? scanned.get())
         let obstacle = obstacle(scanned)
         if let obstacle { findings.append(obstacle) }
-        if obstacle == nil, disks.isEmpty { findings += try scarcity(status) }
+        if obstacle == nil, disks.isEmpty { findings += try scarcity(status, try? scanned.get()) }
         findings += inside(status, mayPublish: obstacle == nil && disks.isEmpty)
         guard case .success(let scan) = scanned else { return findings }
         findings += try strangers(scan)
@@ -72,112 +71,6 @@ struct StoreExamination {
         } catch {
             return Self.unwritable(error)
         }
-    }
-
-    /// What keeps this machine's own files from being written.
-    private func disks() -> [Finding] {
-        let configuration = store.configuration
-        let state = store.stateDirectory
-        return [
-            Self.disk(ofDatabase: path, configuration) ?? closedFile(),
-            Self.disk(
-                [state.path, state.stores, state.locks], "the state directory cannot be written to",
-                kept: "nothing is published or imported", configuration),
-        ].compactMap(\.self)
-    }
-
-    /// With less than this beyond what waits, SQLite's log, a blob's end or a receipt may be what does not fit any more.
-    private static let margin: UInt64 = 1 << 20
-
-    /// Disks that take a little, and not what waits here.
-    private func scarcity(_ status: StoreStatus) throws -> [Finding] {
-        let outbox = waiting.isEmpty ? [] : try store.store.outbox(unpublishedOnly: true)
-        guard status.pending > 0 || !outbox.isEmpty else { return [] }
-        let waits = "there may be no room for what waits to be"
-        let database = Self.disk(
-            ofDatabase: path, store.configuration, "\(waits) recorded", room: Self.margin)
-        return [database, scarcity(ofFolder: "\(waits) published", outbox.reduce(0) { $0 + UInt64($1.byteCount) })]
-            .compactMap(\.self)
-    }
-
-    private func scarcity(ofFolder what: String, _ size: UInt64) -> Finding? {
-        do throws(FileSystemError) {
-            try store.content.peer(store.peer).checkWritable(room: Self.margin + size)
-            return nil
-        } catch {
-            // What else keeps the folder from being written to has been said of any file.
-            guard error.number == ENOSPC else { return nil }
-            return Self.unwritable(error, what, kept: "what programs have committed stays as it is")
-        }
-    }
-
-    /// What keeps the disk of a database from taking anything.
-    ///
-    /// - Parameter room: for how many bytes there is to be room.
-    static func disk(
-        ofDatabase path: String, _ configuration: SyncConfiguration,
-        _ what: String = "the database cannot be written to",
-        room: UInt64 = 0
-    ) -> Finding? {
-        let directory = String(path.prefix(upTo: path.lastIndex(of: "/") ?? path.startIndex))
-        // Who may not write the directory cannot open the database.
-        return disk(
-            [directory.isEmpty ? "/" : directory], what, room: room,
-            kept: "what programs have committed stays as it is",
-            configuration, but: [EACCES, EPERM])
-    }
-
-    /// A file of the database's that this user may not write: SQLite opens it all the same, to read.
-    private func closedFile() -> Finding? {
-        for file in [path, path + "-wal", path + "-shm"] {
-            guard let number = FileOwner.refusal(file, W_OK) else { continue }
-            let owner = FileOwner.name(of: file) ?? "another user"
-            let user = FileOwner.name(geteuid())
-            return Finding(
-                "permission-denied", .trouble, "the database cannot be written to", at: file,
-                why: "\(user) may not write it, and it is \(owner)'s: \(String(cString: strerror(number))); nothing is "
-                    + "recorded, published or imported",
-                help: owner == user
-                    ? "chmod u+w \(file.asShellArgument)"
-                    : "run logsync as \(owner), or sudo chown \(user) \(file.asShellArgument)"
-            )
-        }
-        return nil
-    }
-
-    /// - Parameter others: what is said elsewhere.
-    private static func disk(
-        _ places: [String], _ what: String, room: UInt64 = 0, kept: String, _ configuration: SyncConfiguration,
-        but others: [CInt] = []
-    ) -> Finding? {
-        for place in places {
-            do throws(FileSystemError) {
-                try configuration.fileSystem.checkWritable(place, room: room)
-            } catch {
-                // A directory that is not there is made when it is needed.
-                guard [ENOSPC, EDQUOT, EROFS, EACCES, EPERM].contains(error.number), !others.contains(error.number)
-                else { continue }
-                return unwritable(error, what, kept: kept, help: StateDirectory.permissionHelp)
-            }
-        }
-        return nil
-    }
-
-    private static func unwritable(
-        _ error: FileSystemError, _ what: String = "the content folder cannot be written to",
-        kept: String = "recorded changes stay in the store's outbox", help: String? = nil
-    ) -> Finding {
-        let code =
-            switch error.number {
-            case EROFS: "read-only"
-            case EACCES, EPERM: "permission-denied"
-            case ENOSPC, EDQUOT: "disk-full"
-            default: "io-error"
-            }
-        let explained = error.explained(kept: kept)
-        return Finding(
-            code, .trouble, what, at: error.path, why: explained.message,
-            help: explained.code == .noPermission ? help ?? explained.help : explained.help)
     }
 
     /// Whether the folder holds only peers of which this store has never heard.

@@ -86,6 +86,38 @@ struct StateDirectory: Equatable {
         return nil
     }
 
+    /// What keeps this user from using the directory: a part of it that is there and may not be read, written and entered, or a
+    /// lock that may not be written.
+    ///
+    /// - Parameter lock: the name of a store's locks; nil for none.
+    func closedPlace(lock: String? = nil) -> String? {
+        let parts = [stores, locks, staging]
+        // Where all parts are there, nothing is made beside them.
+        let isWhole = parts.allSatisfy { access($0, F_OK) == 0 }
+        if let reason = FileOwner.refusal(path, isWhole ? X_OK : R_OK | W_OK | X_OK), reason != EROFS { return path }
+        let isClosed = { (part: String, mode: CInt) in FileOwner.refusal(part, mode).map { $0 != EROFS } ?? false }
+        if let part = parts.first(where: { isClosed($0, R_OK | W_OK | X_OK) }) { return part }
+        guard let lock else { return nil }
+        return [".step", ".use"].map { "\(locks)/\(lock)\($0)" }.first { isClosed($0, R_OK | W_OK) }
+    }
+
+    /// A state file that this user may not read.
+    var closedStateFile: String? {
+        // A directory that cannot be listed is closed itself.
+        let names = (try? FileManager.default.contentsOfDirectory(atPath: stores)) ?? []
+        return names.sorted().map { "\(stores)/\($0)" }.first { FileOwner.refusal($0, R_OK) != nil }
+    }
+
+    /// The error of a place that ``closedPlace(lock:)`` has found.
+    func closed(_ place: String, _ reason: CInt = EACCES) -> LogSyncError {
+        let owner = FileOwner.name(of: place).map { "; it is \($0)'s" } ?? ""
+        return LogSyncError(
+            .noPermission,
+            "\(place) may not be read and written: \(String(cString: strerror(reason)))\(owner); nothing was changed",
+            help: "Run logsync as its owner, or give all of the state directory to this user: sudo chown -R "
+                + "\(FileOwner.name(geteuid())) \(path.asShellArgument)")
+    }
+
     /// The inodes of the directories that ``create()`` makes; nil for one that is not there.
     var inodes: [UInt64?] {
         [stores, locks, staging].map { directory in
@@ -103,9 +135,10 @@ struct StateDirectory: Equatable {
 
     /// Makes the directories.
     ///
-    /// - Throws: `cannotCreate`; `noPermission` where one that is there is closed to this user, whose it is.
+    /// - Throws: `cannotCreate`; `noPermission` where one that is there is closed to this user.
     func create() throws(LogSyncError) {
         if let closed = closedToOwner { throw closed }
+        if let place = closedPlace() { throw closed(place) }
         do {
             for directory in [stores, locks, staging] {
                 try FileManager.default.createDirectory(

@@ -10,9 +10,10 @@ final class StoreLocks {
     private let request: String
 
     /// - Parameter wait: for how long to wait for a process that has the store alone.
-    /// - Throws: `cannotCreate`, `locked`.
+    /// - Throws: `cannotCreate`, `locked`; `noPermission` where a lock that is there may not be written.
     init(_ stateDirectory: StateDirectory, store: String, wait: Duration) throws {
         let name = "\(stateDirectory.locks)/\(Self.name(store))"
+        if let place = stateDirectory.closedPlace(lock: Self.name(store)) { throw stateDirectory.closed(place) }
         step = try StoreLock(path: name + ".step")
         use = try StoreLock(path: name + ".use")
         request = name + ".request"

@@ -23,9 +23,9 @@ extension ContentFolder {
     }
 
     /// In bytes.
-    private static let longestSchema = 16 << 20
+    static let longestSchema = 16 << 20
 
-    private static func fingerprint(_ bytes: [UInt8]) -> SchemaFingerprint? {
+    static func fingerprint(_ bytes: [UInt8]) -> SchemaFingerprint? {
         SchemaFingerprint(bytes: Array(SHA256.hash(data: bytes)).prefix(16))
     }
 }

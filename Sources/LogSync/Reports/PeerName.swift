@@ -29,7 +29,8 @@ extension PeerName {
             help: "Choose 1 to \(maximumLength) characters without commas and line breaks, as the machine's name")
     }
 
-    private static func fault(in name: String) -> String? {
+    /// What is wrong with a name, as the rest of a sentence; nil where nothing is.
+    package static func fault(in name: String) -> String? {
         if name.isEmpty { return "it is empty" }
         if name.unicodeScalars.count > maximumLength { return "it has more than \(maximumLength) characters" }
         if name.contains(",") { return "commas separate names" }

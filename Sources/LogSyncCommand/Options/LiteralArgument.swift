@@ -21,12 +21,17 @@ enum LiteralArgument {
     /// Marks negative numbers, which would be taken for options, as arguments by a blank before them: ``value(_:)`` passes over
     /// it, ``text(_:)`` takes it away. Where blanks were given, there is one more, so that none of those is taken for the mark.
     static func shielding(_ arguments: [String]) -> [String] {
-        guard arguments.count > 1, subcommands[arguments[0]]?.contains(arguments[1]) ?? false else { return arguments }
+        guard mayBegin(withDash: arguments) else { return arguments }
         let end = arguments.firstIndex(of: "--") ?? arguments.endIndex
         return arguments.enumerated().map { index, argument in
             let isMarked = argument.hasPrefix(" ") || index < end
             return isMarked && isNegative(argument.drop { $0 == " " }) ? " " + argument : argument
         }
+    }
+
+    /// Whether what begins with a dash may be a key or a value there.
+    static func mayBegin(withDash arguments: [String]) -> Bool {
+        arguments.count > 1 && subcommands[arguments[0]]?.contains(arguments[1]) ?? false
     }
 
     /// An argument as it was given.

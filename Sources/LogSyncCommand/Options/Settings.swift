@@ -1,6 +1,7 @@
 import ArgumentParser
 import Foundation
 import LogSync
+import LogSyncContainer
 
 /// What `LOGSYNC_…` variables and the configuration file say; a flag comes before both.
 ///
@@ -31,6 +32,8 @@ struct Settings: Equatable, Sendable {
         }
     }
 
+    /// The configuration file; nil where none was given and there is no default one.
+    private(set) var file: String?
     private(set) var container: String?
     private(set) var content: String?
     private(set) var peer: String?
@@ -56,19 +59,22 @@ struct Settings: Equatable, Sendable {
             // A unit's EnvironmentFile says `NAME=` where it means nothing.
             environment[name].flatMap { $0.isEmpty ? nil : $0 }
         }
-        var found = try SettingsFile.read(file ?? given("LOGSYNC_CONFIG"), environment: environment)
+        var (found, path) = try SettingsFile.read(file ?? given("LOGSYNC_CONFIG"), environment: environment)
+        self.file = path
         for key in Key.allCases {
             if let text = given(key.variable) {
                 found[key] = GivenSetting(text: text, source: "the environment variable \(key.variable)")
             }
         }
-        container = found[.container].map { HomeDirectory.expand($0.text, environment) }
-        content = found[.content]?.text
-        peer = found[.peer]?.text
+        container = try found[.container].map { HomeDirectory.expand(try $0.path($0.text), environment) }
+        content = try found[.content].map { try $0.checked(ContentName($0.text) == nil ? Self.contentFault : nil) }
+        peer = try found[.peer].map { given in
+            try given.checked(PeerName.fault(in: given.text).map { "cannot be a peer's name: \($0)" })
+        }
         // In the environment as in $PATH; in the file they cannot be taken apart wrongly.
         stores =
-            (found[.stores]?.list ?? found[.stores]?.text.split(separator: ":").map(String.init) ?? [])
-            .map { HomeDirectory.expand($0, environment) }
+            try (found[.stores]?.list ?? found[.stores]?.text.split(separator: ":").map(String.init) ?? [])
+            .map { HomeDirectory.expand(try found[.stores]?.path($0) ?? $0, environment) }
         // An entry follows a colon.
         loadExtension =
             (found[.loadExtension]?.list ?? found[.loadExtension]?.text.split(separator: ",").map(String.init) ?? [])
@@ -85,6 +91,16 @@ struct Settings: Equatable, Sendable {
         logFormat = try found[.logFormat]?.parsed(as: "text or json")
         verbose = try found[.verbose]?.parsed(as: "true or false")
         quiet = try found[.quiet]?.parsed(as: "true or false")
+    }
+
+    private static let contentFault =
+        "is not a content name: at most 63 of a-z, 0-9, dot, dash and underscore, with a letter or digit first"
+
+    /// Whether nothing has changed but where it is said.
+    func isSame(as other: Settings) -> Bool {
+        var (here, there) = (self, other)
+        (here.file, there.file) = (nil, nil)
+        return here == there
     }
 }
 
@@ -115,11 +131,26 @@ struct GivenSetting {
     fileprivate func parsed<T: NumberArgument>() throws -> T { try parsed(as: T.form) }
 
     fileprivate func parsed<T: ExpressibleByArgument>(as form: String) throws -> T {
-        guard let value = T(argument: text) else {
-            throw LogSyncError(
-                .configuration, "\(source) is \(text.debugDescription), which is not \(form); nothing was done",
-                help: "Correct it, or give the option instead")
-        }
+        guard let value = T(argument: text) else { throw refusal(of: text, "is not \(form)") }
         return value
+    }
+
+    /// - Parameter fault: what is wrong with the text, as it reads after "which"; nil where nothing is.
+    fileprivate func checked(_ fault: String?) throws -> String {
+        if let fault { throw refusal(of: text, fault) }
+        return text
+    }
+
+    /// - Parameter path: the text, or one of its list.
+    fileprivate func path(_ path: String) throws -> String {
+        guard !path.isEmpty else { throw refusal(of: path, "is no path") }
+        return path
+    }
+
+    private func refusal(of text: String, _ fault: String) -> LogSyncError {
+        LogSyncError(
+            .configuration,
+            "\(source) \(list == nil ? "is" : "has") \(text.debugDescription), which \(fault); nothing was done",
+            help: "Correct it, or give the option instead")
     }
 }

@@ -6,20 +6,31 @@ import TOMLKit
 enum SettingsFile {
     /// - Parameters:
     ///   - path: the file that was asked for; nil for the default one.
+    /// - Returns: what is said, and the file that says it; nil where there is no default one.
     /// - Throws: `configuration`.
-    static func read(_ path: String?, environment: [String: String]) throws -> [Settings.Key: GivenSetting] {
+    static func read(
+        _ path: String?, environment: [String: String]
+    ) throws -> (found: [Settings.Key: GivenSetting], file: String?) {
         let file = path ?? defaultPath(environment)
         let text: String
         do {
             text = try String(contentsOfFile: file, encoding: .utf8)
         } catch {
-            if path == nil, isAbsent(file) { return [:] }
+            if path == nil, isAbsent(file) { return ([:], nil) }
             throw LogSyncError(
                 .configuration, "the configuration file \(file) cannot be read: \(reason(error))",
                 help: "Name another with --config")
         }
+        // NB: TOMLKit reads a text up to its first NUL. May go when it does not.
+        if let end = text.utf8.firstIndex(of: 0) {
+            let line = text.utf8[..<end].count { $0 == UInt8(ascii: "\n") } + 1
+            throw LogSyncError(
+                .configuration,
+                "the configuration file \(file) is not TOML: line \(line) has a NUL byte, as what a crash has left of a file",
+                help: "Write it anew, or name another with --config")
+        }
         do {
-            return try settings(TOMLTable(string: text), file: file)
+            return (try settings(TOMLTable(string: text), file: file), file)
         } catch let error as TOMLParseError {
             throw LogSyncError(
                 .configuration, "the configuration file \(file) is not TOML: \(error.debugDescription)",

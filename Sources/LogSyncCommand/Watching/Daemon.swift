@@ -7,17 +7,6 @@ import ServiceLifecycle
 import Synchronization
 import UnixSignals
 
-/// What a daemon is to do: its flags and its configuration, taken together.
-struct DaemonPlan: Sendable {
-    let session: Session
-    /// Absolute paths, in the order given, each once.
-    let stores: [String]
-    let configuration: SyncConfiguration
-    let onImport: String?
-    let carrier: CarrierSettings
-    let metrics: ListenAddress?
-}
-
 /// Watches stores until it is told to end, and does another plan's work from when SIGHUP has it read the configuration anew.
 final class Daemon: Sendable {
     private struct State {
@@ -134,7 +123,7 @@ final class Daemon: Sendable {
             )
             return
         }
-        let isChanged = next.session.settings != former.session.settings
+        let isChanged = !next.session.settings.isSame(as: former.session.settings)
         let revision = state.withLock { state in
             state.plan = next
             if isChanged { state.revision += 1 }
@@ -144,8 +133,12 @@ final class Daemon: Sendable {
         carrier.change(to: next.carrier, logger: next.session.logger)
         if next.metrics != former.metrics { moveMetrics(to: next.metrics, next.session) }
         watch(next, revision: revision)
+        if let lost = former.session.settings.file, next.session.settings.file == nil {
+            next.session.logger.warning("the configuration file \(lost) is gone, and what it said holds no more")
+        }
+        let changes = next.changes(since: former).map { "; \($0)" }.joined()
         next.session.logger.notice(
-            "The configuration was read anew: \(next.stores.count.counted("store is", "stores are")) watched")
+            "The configuration was read anew: \(next.stores.count.counted("store is", "stores are")) watched\(changes)")
     }
 
     private func moveMetrics(to address: ListenAddress?, _ session: Session) {
@@ -224,7 +217,9 @@ final class Daemon: Sendable {
             onChange: { [counts] in counts.setReplicator($0, of: store) },
             onEvent: { [self] in take($0, of: store, printer) },
             onReady: { [carrier] in carrier.noteFiles(in: $0) },
-            subscriptions: SubscriptionServer(printer: printer, logger: plan.session.logger),
+            subscriptions: SubscriptionServer(store: store, printer: printer, logger: plan.session.logger) {
+                [counts] in counts.countRun(ofSubscription: $0, of: store, isDone: $1)
+            },
             logger: plan.session.logger, notes: notes, setBack: setBack,
             onSetBack: { [counts, readiness] setBack in
                 counts.setSetBack(setBack != nil, of: store)

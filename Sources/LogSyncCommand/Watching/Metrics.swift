@@ -61,8 +61,22 @@ final class Metrics: Sendable {
         var isFailing = false
     }
 
+    /// A command, as the labels of its metrics say it.
+    private struct HookName: Hashable {
+        var hook: String
+        /// Of a subscription's command.
+        var store: String?
+        var subscription: String?
+
+        var labels: [(String, String)] {
+            [("hook", hook), ("store", store), ("subscription", subscription)].compactMap { name, value in
+                value.map { (name, $0) }
+            }
+        }
+    }
+
     /// Of the hooks that have failed.
-    private let hooks: Mutex<[String: HookRuns]>
+    private let hooks: Mutex<[HookName: HookRuns]>
 
     init() {
         counts = Mutex([:])
@@ -76,6 +90,9 @@ final class Metrics: Sendable {
     func setStores(_ stores: [String]) {
         counts.withLock { counts in
             counts = Dictionary(stores.map { ($0, counts[$0] ?? Counts()) }) { first, _ in first }
+        }
+        hooks.withLock { hooks in
+            hooks = hooks.filter { hook, _ in hook.store.map(stores.contains) ?? true }
         }
     }
 
@@ -98,9 +115,29 @@ final class Metrics: Sendable {
 
     /// - Parameter isDone: false where the hook could not be run, or did not end with 0 in time.
     func countRun(of hook: Hook, isDone: Bool) {
+        countRun(of: HookName(hook: hook.rawValue), isDone: isDone)
+    }
+
+    /// - Parameter store: as it was given to this daemon.
+    func countRun(ofSubscription subscription: String, of store: String, isDone: Bool) {
+        countRun(of: HookName(hook: "subscription", store: store, subscription: subscription), isDone: isDone)
+    }
+
+    private func countRun(of hook: HookName, isDone: Bool) {
         hooks.withLock { hooks in
-            hooks[hook.rawValue]?.isFailing = !isDone
-            if !isDone { hooks[hook.rawValue, default: HookRuns(isFailing: true)].failures += 1 }
+            hooks[hook]?.isFailing = !isDone
+            if !isDone { hooks[hook, default: HookRuns(isFailing: true)].failures += 1 }
+        }
+    }
+
+    /// Forgets the commands of subscriptions that are no more.
+    private func forgetRemovedSubscriptions(_ replicator: Replicator, of store: String) async {
+        guard hooks.withLock({ $0.keys.contains { $0.store == store } }),
+            // What cannot be asked now is asked with the next page.
+            let names = try? await replicator.subscriptions().map(\.name)
+        else { return }
+        hooks.withLock { hooks in
+            hooks = hooks.filter { hook, _ in hook.store != store || hook.subscription.map(names.contains) ?? true }
         }
     }
 
@@ -136,9 +173,10 @@ final class Metrics: Sendable {
                 page.add(0, to: .available, store)
             }
         }
-        for (hook, runs) in hooks.withLock({ $0 }).sorted(by: { $0.key < $1.key }) {
-            page.add(Double(runs.failures), to: .hookFailures, label: "hook", hook)
-            page.add(runs.isFailing ? 1 : 0, to: .hookFailing, label: "hook", hook)
+        let runs = hooks.withLock { $0 }.map { (labels: $0.key.labels, runs: $0.value) }
+        for (labels, runs) in runs.sorted(by: { $0.labels.map(\.1).lexicographicallyPrecedes($1.labels.map(\.1)) }) {
+            page.add(Double(runs.failures), to: .hookFailures, labels: labels)
+            page.add(runs.isFailing ? 1 : 0, to: .hookFailing, labels: labels)
         }
         return page.text
     }
@@ -151,6 +189,7 @@ final class Metrics: Sendable {
         let (ends, end) = AsyncStream.makeStream(of: Void.self)
         Task {
             let status = await Result { try await replicator.status() }
+            await forgetRemovedSubscriptions(replicator, of: store)
             counts.withLock { counts in
                 counts[store]?.isAsked = false
                 guard counts[store]?.replicator === replicator else { return }
@@ -224,25 +263,34 @@ private struct MetricsPage {
             case .behindFor: "For how long transactions of others have been missing or held; 0 where none is."
             case .outboxFor: "For how long there have been changes not yet published; 0 where there are none."
             case .lockedOut: "How long other programs' locks have kept the daemon out, beyond its patience."
-            case .hookFailures: "Commands of the configuration that failed or took too long."
-            case .hookFailing: "Whether the last run of the command failed or took too long."
+            case .hookFailures: "Commands of the configuration and of subscriptions that failed or took long."
+            case .hookFailing: "Whether the last run of the command failed or takes long."
             }
         }
     }
 
     private var samples: [Metric: [String]] = [:]
 
-    mutating func add(_ value: Double, to metric: Metric, label: String = "store", _ name: String) {
-        let escaped = name.flatMap { (character: Character) -> String in
-            switch character {
-            case "\\": "\\\\"
-            case "\"": "\\\""
-            case "\n": "\\n"
-            default: String(character)
-            }
-        }
+    mutating func add(_ value: Double, to metric: Metric, _ store: String) {
+        add(value, to: metric, labels: [("store", store)])
+    }
+
+    mutating func add(_ value: Double, to metric: Metric, labels: [(name: String, value: String)]) {
+        let labels = labels.map { "\($0.name)=\"\(Self.escaped($0.value))\"" }.joined(separator: ",")
         let number = Int64(exactly: value).map { String($0) } ?? String(value)
-        samples[metric, default: []].append("\(metric.rawValue){\(label)=\"\(String(escaped))\"} \(number)")
+        samples[metric, default: []].append("\(metric.rawValue){\(labels)} \(number)")
+    }
+
+    private static func escaped(_ text: String) -> String {
+        String(
+            text.flatMap { (character: Character) -> String in
+                switch character {
+                case "\\": "\\\\"
+                case "\"": "\\\""
+                case "\n": "\\n"
+                default: String(character)
+                }
+            })
     }
 
     mutating func add(_ status: StoreStatus, _ store: String) {

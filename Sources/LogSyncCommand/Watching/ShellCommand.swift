@@ -15,13 +15,34 @@ final class ShellCommand: Sendable {
         var deadline: Date?
     }
 
-    private let command: String
+    /// After how long it is said that a command has not ended: what waits for it waits long by then.
+    static let longRun = Duration.seconds(30)
+
+    let text: String
     private let state = Mutex(State())
     /// Whether the command was told to end; it is not to be run again.
     var isEnding: Bool { state.withLock { $0.deadline != nil } }
 
-    init(_ command: String) {
-        self.command = command
+    init(_ text: String) {
+        self.text = text
+    }
+
+    /// Runs the command as ``run(input:)`` does, and tells where it takes long.
+    ///
+    /// - Parameter onLate: called where it has not ended after `lateAfter`, and never after this has returned.
+    /// - Returns: why it could not be run, or did not end with 0; nil where it did.
+    func failure(
+        input: String, lateAfter: Duration = ShellCommand.longRun, onLate: @escaping @Sendable () -> Void
+    ) async -> LogSyncError? {
+        let late = Task {
+            // Cancelled where the command was faster.
+            if (try? await Task.sleep(for: lateAfter)) != nil { onLate() }
+        }
+        var failure: LogSyncError?
+        do { try await run(input: input) } catch { failure = LogSyncError(describing: error) }
+        late.cancel()
+        await late.value
+        return failure
     }
 
     /// Runs the command to its end with `input` on its stdin and its stdout on our stderr.
@@ -52,7 +73,7 @@ final class ShellCommand: Sendable {
     }
 
     private func failure(_ what: String) -> LogSyncError {
-        LogSyncError(.ioError, "the command \(command.debugDescription) \(what)")
+        LogSyncError(.ioError, "the command \(text.debugDescription) \(what)")
     }
 
     private func wait(for process: pid_t) throws -> CInt {
@@ -89,7 +110,7 @@ final class ShellCommand: Sendable {
         // What systemd tells this daemon alone is not the command's business.
         var environment = ProcessInfo.processInfo.environment
         environment["NOTIFY_SOCKET"] = nil
-        let arguments = CStrings(["sh", "-c", Descriptors.restoringLimit + command])
+        let arguments = CStrings(["sh", "-c", Descriptors.restoringLimit + text])
         let variables = CStrings(environment.map { "\($0.key)=\($0.value)" })
         return try state.withLock { state in
             guard state.deadline == nil else { throw failure("was not run, because the daemon ends") }

@@ -114,11 +114,12 @@ package struct PeerFolder: Sendable {
     /// A file that vanishes on the way is ``Verdict/missing``; where the name has no hash, any bytes are intact. One that is
     /// longer than any of its kind is not read: room for a terabyte costs nothing to make, and an hour to read.
     ///
+    /// - Parameter copy: the path of a file that is read in its stead; nil for its own.
     /// - Throws: ``LogSyncError/Code/ioError``, ``LogSyncError/Code/noPermission``,
     ///   ``LogSyncError/Code/containerUnavailable``.
-    package func verify<Name: PublishedName>(_ name: Name) throws(LogSyncError) -> Verdict {
+    package func verify<Name: PublishedName>(_ name: Name, at copy: String? = nil) throws(LogSyncError) -> Verdict {
         do throws(FileSystemError) {
-            let file = try fileSystem.open(path(name))
+            let file = try fileSystem.open(copy ?? path(name))
             guard try file.status().size <= Name.maximumLength else { return .damaged }
             var hash = StreamingHash()
             try fileSystem.forEachChunk(of: file) { hash.update($0) }

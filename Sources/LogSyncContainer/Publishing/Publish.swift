@@ -51,6 +51,30 @@ package struct Publisher: Sendable {
         return try file.publish(as: name)
     }
 
+    /// Publishes what a file beside its place holds, and leaves that file where it is.
+    ///
+    /// - Parameters:
+    ///   - copy: the path of the file.
+    ///   - name: what the bytes have to hash to.
+    /// - Throws: as ``StagedFile/publish(anew:as:)``.
+    package func publish<Name: PublishedName>(copy: String, as name: Name) throws(LogSyncError) {
+        let staged = try stage(Name.self)
+        do throws(FileSystemError) {
+            let file = try fileSystem.open(copy)
+            var offset: UInt64 = 0
+            while true {
+                let chunk = try file.read(at: offset, count: 1 << 20)
+                if chunk.isEmpty { break }
+                try staged.append(chunk)
+                offset += UInt64(chunk.count)
+            }
+        } catch {
+            staged.discard()
+            throw error.explained(kept: Kept.store)
+        }
+        _ = try staged.publish { $0 == name.hash ?? $0 ? name : nil }
+    }
+
     /// Staged files that nobody has written to for so long are taken for left over, whichever process staged them.
     package static let patience = Duration.seconds(3600)
 
@@ -124,7 +148,11 @@ package final class StagedFile<Name: PublishedName> {
 
     /// - Throws: ``LogSyncError/Code/ioError`` where the disk is full or fails; the staged file is then gone.
     package func write(_ bytes: [UInt8]) throws(LogSyncError) {
-        try attempt { () throws(FileSystemError) in try file.write(bytes) }
+        try attempt { () throws(FileSystemError) in try append(bytes) }
+    }
+
+    fileprivate func append(_ bytes: [UInt8]) throws(FileSystemError) {
+        try file.write(bytes)
         content.update(bytes)
     }
 

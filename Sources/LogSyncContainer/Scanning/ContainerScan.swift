@@ -116,7 +116,7 @@ package struct StrangeEntry: Hashable, Sendable {
     package enum Kind: Hashable, Sendable {
         /// A file on its way: ours, or a sync engine's.
         case temporary
-        /// A sync engine kept two versions of one file.
+        /// A sync engine kept two versions of one file or folder of ours.
         case conflictCopy
         /// A good name on something that is not a file or not a directory, as a symbolic link.
         case wrongType
@@ -136,7 +136,7 @@ package struct StrangeEntry: Hashable, Sendable {
     init(path: String, name: String) {
         let lower = name.lowercased()
         self.path = path
-        if lower.contains("sync-conflict") || lower.contains("conflicted copy") || lower.contains("(conflict") {
+        if ConflictCopy(path: path) != nil {
             kind = .conflictCopy
         } else if StagingName.isStaged(name) || name.hasPrefix(".syncthing.") || name.hasPrefix("~syncthing~")
             || lower.hasSuffix(".tmp") || lower.hasSuffix(".part") || lower.hasSuffix(".partial") || name.hasSuffix("~")

@@ -26,6 +26,12 @@ extension Replicator {
             var report = DoctorReport(path: place)
             report.findings = [full]
             return report
+        } catch let error as LogSyncError where error.code == .noPermission {
+            let place = try StorePlace(path).path
+            guard let closed = StoreExamination.closedStateDirectory(of: place, configuration) else { throw error }
+            var report = DoctorReport(path: place)
+            report.findings = [closed]
+            return report
         }
     }
 

@@ -3,11 +3,12 @@ import LogSyncModel
 import Logging
 
 extension Replicator {
-    /// Does what the findings of ``doctor(_:configuration:)`` advise, as far as that can lose nothing: a rescan, a sync, the
-    /// deletion of conflict copies. What asks for a decision, as `rebuild` or `peers retire`, is left to people.
+    /// Does what the findings of ``doctor(_:configuration:)`` advise, as far as that can lose nothing: a rescan, a sync,
+    /// putting conflict copies in the place of originals that are missing or damaged, and deleting those of sound ones. What
+    /// asks for a decision, as `rebuild` or `peers retire`, is left to people.
     ///
     /// - Parameters:
-    ///   - path: a store; or a container, or a content folder, in which only files are deleted.
+    ///   - path: a store; or a container, or a content folder, in which only files are put back or deleted.
     ///   - dryRun: only says what would be done.
     ///   - willRepair: is told each before it is done.
     /// - Returns: what is wrong afterwards, and what was done. A repair that fails is told, and the others go on.
@@ -20,13 +21,16 @@ extension Replicator {
         let finder = Founder(configuration: configuration, container: path, content: "")
         let isStore = await !finder.isDirectory(path)
         let own = isStore ? try? await ownFolder(path, configuration) : nil
-        let fileSystem = own?.content.fileSystem ?? configuration.fileSystem.beneath(report.path)
-        var repairs = plan(report, isStore: isStore, own: own?.path, fileSystem)
+        let contents =
+            isStore
+            ? [own?.content].compactMap(\.self)
+            : FolderTarget(report.path, fileSystem: configuration.fileSystem).folders
+        var repairs = plan(report, isStore: isStore, own: own?.path)
         for index in repairs.indices {
             try willRepair(repairs[index])
             guard !dryRun else { continue }
             do {
-                try await perform(repairs[index], fileSystem, configuration)
+                try await perform(repairs[index], in: contents, configuration)
                 repairs[index].done = true
             } catch is CancellationError {
                 throw CancellationError()
@@ -49,7 +53,7 @@ extension Replicator {
 
     /// In the order in which they are done: what is recorded is published afterwards.
     private static func plan(
-        _ report: DoctorReport, isStore: Bool, own: String?, _ fileSystem: any FileSystem
+        _ report: DoctorReport, isStore: Bool, own: String?
     ) -> [DoctorReport.Repair] {
         func codes(_ isWanted: (Finding) -> Bool) -> [String] {
             report.findings.filter(isWanted).map(\.code).reduce(into: []) { if !$0.contains($1) { $0.append($1) } }
@@ -70,26 +74,26 @@ extension Replicator {
                 repairs.append(DoctorReport.Repair(action: .sync, place: report.path, findings: unpublished + unseen))
             }
         }
-        // A whole folder is not deleted on the strength of its name.
-        for finding in report.findings
-        where finding.code == "conflict-copy" && !FolderTarget.isDirectory(finding.place, fileSystem) {
-            repairs.append(DoctorReport.Repair(action: .remove, place: finding.place, findings: [finding.code]))
+        // Of two copies of one file the first is put back, and the other is needed no more.
+        for action in [DoctorReport.Repair.Action.restore, .remove] {
+            for finding in report.findings where finding.repair == action {
+                repairs.append(DoctorReport.Repair(action: action, place: finding.place, findings: [finding.code]))
+            }
         }
         return repairs
     }
 
     private static func perform(
-        _ repair: DoctorReport.Repair, _ fileSystem: any FileSystem, _ configuration: SyncConfiguration
+        _ repair: DoctorReport.Repair, in contents: [ContentFolder], _ configuration: SyncConfiguration
     ) async throws {
         switch repair.action {
         case .rescan: try await with(repair.place, configuration) { _ = try await $0.rescan() }
         case .sync: try await with(repair.place, configuration) { _ = try await $0.sync() }
-        case .remove:
-            do throws(FileSystemError) {
-                try fileSystem.remove(repair.place)
-            } catch {
-                throw error.explained(kept: "it was left as it is")
-            }
+        case .restore, .remove:
+            guard let content = contents.first(where: { repair.place.hasPrefix($0.path + "/") }),
+                let copy = ConflictCopy(path: String(repair.place.dropFirst(content.path.count + 1)))
+            else { throw ConflictCopyExamination.changed(repair.place) }
+            try ConflictCopyExamination(content: content).settle(copy)
         }
     }
 

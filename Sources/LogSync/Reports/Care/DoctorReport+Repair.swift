@@ -6,7 +6,9 @@ extension DoctorReport {
             case rescan
             /// Records, publishes, puts this peer's own files back, imports.
             case sync
-            /// Deletes a file that is not read.
+            /// Puts the bytes of a conflict copy in the place of its original, which is missing or damaged, and deletes the copy.
+            case restore
+            /// Deletes a file that is not read, and whose bytes are here under their own name.
             case remove
         }
 

@@ -20,14 +20,20 @@ public struct Finding: Hashable, Sendable, Encodable {
     public var why: String
     /// The command or deed that helps; nil where nothing need be done.
     public var help: String?
+    /// What `logsync doctor --repair` does about the file at this place; nil where it leaves it.
+    var repair: DoctorReport.Repair.Action?
 
-    init(_ code: String, _ severity: Severity, _ what: String, at place: String, why: String, help: String? = nil) {
+    init(
+        _ code: String, _ severity: Severity, _ what: String, at place: String, why: String, help: String? = nil,
+        repair: DoctorReport.Repair.Action? = nil
+    ) {
         self.code = code
         self.severity = severity
         self.what = what
         self.place = place
         self.why = why
         self.help = help
+        self.repair = repair
     }
 
     private enum CodingKeys: String, CodingKey {

@@ -10,8 +10,9 @@ struct Doctor: AsyncParsableCommand {
         discussion: """
             Looks at the database, at what logsync keeps in it, and at every file in the folder, and changes nothing.
             Ends with 0 where nothing is wrong, with 3 where something waits or wants to be done, with 4 where something is
-            damaged. With --repair it does what the findings advise as far as that can lose nothing (a rescan, a sync, deleting
-            conflict copies), tells each first, and looks again.
+            damaged. With --repair it does what the findings advise as far as that can lose nothing (a rescan, a sync, putting
+            conflict copies in the place of files that are missing or damaged, deleting those of sound ones), tells each first,
+            and looks again.
 
             EXAMPLE
               logsync doctor music.db
@@ -61,6 +62,7 @@ struct Doctor: AsyncParsableCommand {
             switch repair.action {
             case .rescan: "logsync rescan \(repair.place.asShellArgument)"
             case .sync: "logsync sync \(repair.place.asShellArgument)"
+            case .restore: "put \(repair.place) in the place of its original"
             case .remove: "delete \(repair.place)"
             }
         return "\(dryRun ? "would repair" : "repair"): \(deed) (\(repair.findings.joined(separator: ", ")))"

@@ -69,6 +69,11 @@ struct Watch: AsyncParsableCommand {
         var configuration = session.configuration()
         configuration.pollInterval = (poll ?? settings.poll)?.duration
         if let debounce = debounce ?? settings.debounce { configuration.debounce = debounce.duration }
+        guard !stores.contains("") else {
+            throw LogSyncError(
+                .usage, "the path of a store is empty; nothing was done",
+                help: "Look whether a variable of the shell has nothing in it")
+        }
         // In the order given, each once, also where another name of it is a link, or in a folder that is mounted twice.
         var paths: [String] = []
         var known: [(path: String, place: StoreFile)] = []
