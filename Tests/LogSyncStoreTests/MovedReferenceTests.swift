@@ -81,24 +81,31 @@ struct MovedReferenceTests {
         }
     }
 
+    enum Edit: CaseIterable, Sendable {
+        /// As the other's migration is known, and before its own.
+        case captured, recorded
+        /// While neither has heard of the other.
+        case unheard
+    }
+
     @Test(
         "are those that a program has written before its migration, to the one table or the other",
         arguments: Key.allCases,
-        [false, true])
-    func editBeforeDivision(key: Key, isRecorded: Bool) throws {
+        Edit.allCases)
+    func editBeforeDivision(key: Key, edit: Edit) throws {
         let peers = try dividedPeers(key)
         try peers[0].write(division(key))
         try peers[0].record()
         try wait(peers)
         // Of rows that the other does not write.
         try peers[0].write("UPDATE comments SET task = NULL, note = \(key("i", 5)) WHERE text = 'on 9'")
-        try peers[1].pull(from: peers[0])
+        if edit != .unheard { try peers[1].pull(from: peers[0]) }
         try wait(peers)
         for (text, item) in [("on 1", key("i", 8)), ("on 8", key("i", 3)), ("on 2", key("i", 4)), ("on 3", "NULL")] {
             try peers[1].write("UPDATE comments SET item = \(item) WHERE text = '\(text)'")
             try wait(peers)
         }
-        if isRecorded { try peers[0].pull(from: peers[1]) }
+        if edit == .recorded { try peers[0].pull(from: peers[1]) }
         try wait(peers)
         try peers[1].write(division(key, join: "LEFT JOIN"))
         try peers[1].record()

@@ -253,7 +253,8 @@ struct RowRecorder {
                 && !isWrittenSinceHeld(column, at: index, of: row)
             let own = try isFilled ? recording.edit(of: row, isChanged: isChanged, behind: index, after: known) : nil
             if isFilled && own == nil { recorder.fills.note(row[index], of: column.id, in: table) }
-            let isNone = try shown != nil && recording.isMovedElsewhere(row, in: index, at: own)
+            let isNone =
+                try (shown != nil || own != nil) && recording.isMovedElsewhere(row, in: index, at: own)
             let isBegun =
                 try isDefault(row[index], index) && !isNone
                 && !(isNew.contains(column.id) && recording.isSetBack(row.key, row.touched, in: index))
