@@ -35,6 +35,9 @@ package struct SchemaFindings: Sendable, Equatable {
     /// id, in which these rows hold what has been made of what they held at the last look (``ReplacedValues``).
     var uneditedBefore: [Int64: [Int64: Set<Int>]] = [:]
 
+    /// References that columns to other tables have in place of those of columns that have gone, by table id.
+    var movedReferences: [Int64: MovedReferences] = [:]
+
     /// Columns, by table and column id, that have another type than before.
     var retypedColumns: [Int64: Set<Int>] = [:]
 
@@ -93,6 +96,7 @@ package struct SchemaFindings: Sendable, Equatable {
         newTables.formUnion(other.newTables)
         undecidedWrites.merge(other.undecidedWrites) { $1 }
         uneditedBefore.merge(other.uneditedBefore) { $1 }
+        movedReferences.merge(other.movedReferences) { $1 }
         tablesByValues.formUnion(other.tablesByValues)
         returnedTables.formUnion(other.returnedTables)
         newColumns.merge(other.newColumns) { $0.union($1) }

@@ -131,7 +131,27 @@ final class TableRecording {
         if let own = try programWrite(to: row.key, row.touched, in: position) { return own }
         // Of a row that holds in all other columns what it did, a column that has gone was written.
         if !isChanged || isMadeOfEdit(row, in: position), let lost = try lostEdit(of: row.key) { return lost }
+        if let time = movedReferenceTime(of: row, in: position) { return time > known ? time : nil }
         return try recorder.moved.time(of: row, in: position, of: table).flatMap { $0 > known ? $0 : nil }
+    }
+
+    /// When a program has written what a row holds in a new column that refers to other tables than one that has gone; nil in
+    /// another column.
+    private func movedReferenceTime(of row: RowRecorder.Row, in position: Int) -> Int64? {
+        guard let moved = recorder.findings.movedReferences[table.id], moved.contains(table.columns[position].id) else {
+            return nil
+        }
+        let digest = UInt32(truncatingIfNeeded: row.values.digests[position])
+        return moved.time(of: digest, at: row.touched.origin ?? row.touched.formerRecord)
+    }
+
+    /// Whether a program has left nothing in a new column that refers to other tables than one that has gone: the row may have
+    /// referred to a row of the one table, and refers to one of another.
+    func isMovedElsewhere(_ row: RowRecorder.Row, in position: Int, at time: Int64?) throws -> Bool {
+        guard let moved = recorder.findings.movedReferences[table.id], moved.contains(table.columns[position].id),
+            try time != nil || mayHaveLostEdit(row.key)
+        else { return false }
+        return moved.areElsewhere(row.values, at: row.touched.origin ?? row.touched.formerRecord, in: table)
     }
 
     /// Whether a row holds in a new column what has been made of something that a program had written to one that has gone.

@@ -23,6 +23,7 @@ extension SchemaReconciliation {
         else { return }
         let clock = ClockTable(table: table, connection: connection)
         let shownRows = ShownRows(store)
+        let history = try ReferenceHistory(connection)
         let reader = shownRows.reader(table)
         let continued = try ContinuedRows(of: table, in: store)
         let writes = try UndecidedWrites(of: Set(decided).subtracting(changes.renamedLate.map(\.id)), in: table, store)
@@ -37,16 +38,18 @@ extension SchemaReconciliation {
         let others = changes.renamedLate.ofOthers
         var (emptied, gone): (Set<Int>, Set<Int>) = ([], [])
         var replaced = try ReplacedValues(of: changes.dropped, by: changes.added, in: table, on: connection)
+        var moved = MovedReferences(of: changes.movedReferences.gone, in: changes.movedReferences.new)
         let filter = dropped.isEmpty && returned.isEmpty ? "WHERE extra IS NOT NULL" : ""
         for row in try connection.rows("SELECT row FROM \(table.clock) \(filter)") {
             let position = row[0].asInteger
             guard var record = try clock.record(at: position) else { continue }
+            moved?.add(record, at: position, none: UInt32(truncatingIfNeeded: table.valueDigest.of(.null)))
             let found = try continued.row(of: record, at: position)
             let present = found?.row
             if let found { replaced?.add(record, at: position, found.row, rowid: found.rowid) }
             try changes.renamedLate.move(in: &record, present, in: table, store)
             if let present {
-                let nowhere = try keepValues(of: changes.dropped, in: &record, from: present, table, shownRows)
+                let nowhere = try keepValues(of: changes.dropped, in: &record, from: present, table, shownRows, history)
                 if changes.held.isEmpty { gone.formUnion(nowhere) }
             }
             if !dropped.isEmpty {
@@ -81,6 +84,7 @@ extension SchemaReconciliation {
         }
         findings.undecidedWrites[table.id] = writes
         findings.uneditedBefore[table.id] = replaced?.unedited
+        findings.movedReferences[table.id] = moved
     }
 
     /// What records say of columns that were dropped, before it goes.
@@ -102,17 +106,23 @@ extension SchemaReconciliation {
     /// - Returns: those whose value is nowhere in the row any more.
     private func keepValues(
         of dropped: [Int], in record: inout ClockRecord, from present: TableReader.Row, _ table: TrackedTable,
-        _ shownRows: ShownRows
+        _ shownRows: ShownRows, _ history: ReferenceHistory
     ) throws -> [Int] {
         let none = UInt32(truncatingIfNeeded: table.valueDigest.of(.null))
         return try dropped.filter { id in
             guard record.digests.indices.contains(id) else { return false }
-            let digest = record.digests[id]
+            let (digest, parent) = (record.digests[id], history.parent(of: id, in: table.id)?.folded)
+            // The number of a row names another one where it refers to another table.
+            let places = present.values.indices.filter { place in
+                parent == nil || table.columns[place].declaredReference.map { $0.folded == parent } ?? true
+            }
             // The same migration may have given the column another type.
             let place =
-                present.digests.firstIndex { UInt32(truncatingIfNeeded: $0) == digest }
-                ?? present.values.firstIndex { value in
-                    value.otherTypes.contains { UInt32(truncatingIfNeeded: table.valueDigest.of($0)) == digest }
+                places.first { UInt32(truncatingIfNeeded: present.digests[$0]) == digest }
+                ?? places.first { place in
+                    present.values[place].otherTypes.contains {
+                        UInt32(truncatingIfNeeded: table.valueDigest.of($0)) == digest
+                    }
                 }
             guard digest == none || place != nil else { return true }
             var cell = record.state.cell(id)

@@ -21,6 +21,8 @@ struct ColumnChanges {
     var renamedLate: [RenamedColumn] = []
     /// Those of the added ones of which another peer has said that they are columns which went: they were only renamed.
     var regained: [Int] = []
+    /// Those of the dropped ones in place of which columns have come that refer to other rows, and these.
+    var movedReferences: (gone: [Int], new: [Int]) = ([], [])
     /// Those of the added ones of which it has been decided whether they refer to other rows (``HeldReferences``).
     var released: [Int] = []
 
@@ -126,6 +128,7 @@ extension SchemaReconciliation {
             if let index = try added.firstIndex(where: { try isToldRename(of: column, to: $0.element.name, table) })
                 ?? added.firstIndex(where: {
                     try isSameType($0.element, column, in: table, schema)
+                        && !refersToOthers($0.element, than: column, among: known, in: table, schema)
                         && (columnPlaces?.place(of: column) == $0.offset
                             || isRename(
                                 of: column, to: $0.element.name, at: $0.offset, columnPlaces,
@@ -141,7 +144,7 @@ extension SchemaReconciliation {
                     try rename(column, to: added[index].element, in: table)
                 }
                 added.remove(at: index)
-            } else if let found = try moved(column, among: added, in: table, schema),
+            } else if let found = try moved(column, among: added, known, in: table, schema),
                 try !found.isDoubtful || !isKey(column, of: table)
             {
                 let new = added.remove(at: found.index).element
@@ -178,6 +181,8 @@ extension SchemaReconciliation {
         if try UndecidedColumns(connection).of(table.id) != undecided {
             try UndecidedColumns(connection).set(undecided, of: table.id)
         }
+        let others = try columnsOfOthers(added, before, without: changes.dropped, in: table, schema)
+        changes.movedReferences.gone = others.gone
         let inTurn = try adopted ?? namesTakenInTurn(added, before, in: table)
         for column in try returnedFirst(added, called: inTurn, in: table) {
             let name = inTurn[column.element.name.folded]
@@ -189,8 +194,11 @@ extension SchemaReconciliation {
                 try UnprovenColumns(connection).note(id, of: table)
             }
             if formerlyHeld.contains(column.element.name.folded) { changes.released.append(id) }
+            if others.new.contains(column.element.name) { changes.movedReferences.new.append(id) }
         }
-        for name in distinct.filter({ name in added.contains { $0.element.name == name } }) + earlier {
+        for name in others.new.union(distinct).sorted().filter({ name in added.contains { $0.element.name == name } })
+            + earlier
+        {
             // Another peer may have no values that tell.
             let logName = try connection.scalar(
                 "SELECT log_name FROM logsync_column WHERE table_id = ? AND name = ? AND NOT dropped",

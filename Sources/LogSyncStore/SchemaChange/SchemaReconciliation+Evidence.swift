@@ -115,17 +115,18 @@ extension SchemaReconciliation {
     }
 
     /// A column that a rebuild has put at another place under another name: the one among the new ones that holds most of
-    /// what the records have of it. One that holds its default alone may be it at its own place, and may be a new one.
+    /// what the records have of it, and refers to no other rows (``refersToOthers(_:than:among:in:_:)``). One that holds its default alone may be it at its own place, and may be a new one.
     ///
     /// - Returns: its index, and whether these are too few values to tell it from one that holds the like by chance.
     func moved(
-        _ column: KnownColumn, among added: [(offset: Int, element: TableSchema.Column)], in table: TrackedTable,
-        _ schema: TableSchema
+        _ column: KnownColumn, among added: [(offset: Int, element: TableSchema.Column)], _ known: [KnownColumn],
+        in table: TrackedTable, _ schema: TableSchema
     ) throws -> (index: Int, isDoubtful: Bool)? {
         guard try !Capture.isInstalled(table, on: connection) else { return nil }
         var found: [(index: Int, isDoubtful: Bool)] = []
         for (index, new) in added.enumerated() where try isSameType(new.element, column, in: table, schema) {
             guard try Renames(connection).told(new.element.name, in: table.name) == nil,
+                try !refersToOthers(new.element, than: column, among: known, in: table, schema),
                 try holdsValues(new.element, schema) || new.offset == column.ordinal,
                 case let agreement = try agreement(
                     of: column, with: new.element.name, in: table, schema, countsWritten: true), agreement.same > 0

@@ -253,8 +253,10 @@ struct RowRecorder {
                 && !isWrittenSinceHeld(column, at: index, of: row)
             let own = try isFilled ? recording.edit(of: row, isChanged: isChanged, behind: index, after: known) : nil
             if isFilled && own == nil { recorder.fills.note(row[index], of: column.id, in: table) }
+            let isNone =
+                try (shown != nil || own != nil) && recording.isMovedElsewhere(row, in: index, at: own)
             let isBegun =
-                try isDefault(row[index], index)
+                try isDefault(row[index], index) && !isNone
                 && !(isNew.contains(column.id) && recording.isSetBack(row.key, row.touched, in: index))
             guard row[index] != shown && !isBegun else { continue }
             if let own {

@@ -64,6 +64,13 @@ struct Renames {
             .map { String(text: $0) } ?? local
     }
 
+    /// The name in logs that a table has, or is going to have where it has just come.
+    func logName(ofReferred local: String) throws -> String {
+        let registered = try connection.scalar(
+            "SELECT log_name FROM logsync_table WHERE name = ? COLLATE NOCASE", .text(local))
+        return try registered.map { String(text: $0) } ?? logName(ofTable: local)
+    }
+
     func logName(ofColumn local: String, in table: String) throws -> String {
         try setting("\(table).\(local)") ?? local
     }
