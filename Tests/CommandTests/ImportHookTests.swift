@@ -24,17 +24,15 @@ import Testing
 
     private var told: String { (try? String(contentsOfFile: tool.path("told"), encoding: .utf8)) ?? "" }
 
-    private func end(_ hook: ImportHook, _ running: Task<Void, any Error>) async {
-        hook.kill()
-        running.cancel()
-        _ = await running.result
-    }
-
     @Test func `a command that does not end is counted, and another takes its place and is handed what it was`()
         async throws
     {
         let hook = hook("exec sleep 1000", lateAfter: .milliseconds(100))
         let running = Task { try await hook.run() }
+        defer {
+            hook.kill()
+            running.cancel()
+        }
         hook.add("1")
         try await eventually("it is counted") { ends.all.withLock { $0 } == [false] }
         hook.add("2")
@@ -43,18 +41,20 @@ import Testing
         hook.change(to: "cat >> \(tool.path("told"))", logger: logger)
         try await eventually("the other runs") { ends.all.withLock { $0 } == [false, true] }
         #expect(told == "1\n2\n")
-        await end(hook, running)
     }
 
     @Test func `a command that is replaced before it has taken long is ended when it has`() async throws {
         let hook = hook("touch \(tool.path("begun")); exec sleep 1000", lateAfter: .seconds(1))
         let running = Task { try await hook.run() }
+        defer {
+            hook.kill()
+            running.cancel()
+        }
         hook.add("1")
         try await eventually("it runs") { FileManager.default.fileExists(atPath: tool.path("begun")) }
         hook.change(to: "cat >> \(tool.path("told"))", logger: logger)
         try await eventually("the other runs") { told == "1\n" }
         try await eventually("it has ended well") { ends.all.withLock { $0 } == [true] }
-        await end(hook, running)
     }
 
     @Test func `a command that works comes to its end though another is next`() async throws {
@@ -63,6 +63,10 @@ import Testing
             "touch \(tool.path("begun")); while ! test -e \(go); do sleep 0.02; done; echo old > \(tool.path("told"))",
             lateAfter: .seconds(120))
         let running = Task { try await hook.run() }
+        defer {
+            hook.kill()
+            running.cancel()
+        }
         hook.add("1")
         try await eventually("it runs") { FileManager.default.fileExists(atPath: tool.path("begun")) }
         hook.change(to: "cat >> \(tool.path("told"))", logger: logger)
@@ -70,6 +74,5 @@ import Testing
         _ = FileManager.default.createFile(atPath: go, contents: nil)
         try await eventually("the other runs") { told == "old\n2\n" }
         try await eventually("both have ended well") { ends.all.withLock { $0 } == [true, true] }
-        await end(hook, running)
     }
 }
