@@ -24,6 +24,15 @@ struct PlainReferenceTests {
         for peer in peers { #expect(try peer.store.audit().problems == []) }
     }
 
+    @Test("The least integer of 32 bits, which programs write for none, too, is the same on every peer")
+    func least() throws {
+        let (a, b) = try pair(Self.folders + "INSERT INTO f VALUES(1, -2147483648, 'root')")
+        try b.write("INSERT INTO f(parent, name) VALUES(-2147483648, 'of b')")
+        try converge(a, b)
+        for peer in [a, b] { #expect(try peer.strings("SELECT parent FROM f") == ["-2147483648", "-2147483648"]) }
+        try expectSound(a, b)
+    }
+
     @Test(
         "0 and −1 come out as they are on every peer, whether the reference is declared or told",
         arguments: [true, false])

@@ -1,5 +1,6 @@
 import Foundation
-import LogSync
+@testable import LogSync
+import LogSyncContainer
 import LogSyncModel
 import Testing
 
@@ -151,5 +152,31 @@ struct ConflictCopyTests {
         let said = try #require(copies(done).first)
         #expect(said.place == copy && said.help?.hasPrefix("copy into \(folder) the files that it lacks") == true)
         #expect(done.repairs?.isEmpty == true && FileManager.default.fileExists(atPath: copy))
+    }
+}
+
+/// A disk that does not tell what conflict copies are.
+private struct FailingFileSystem: ForwardingFileSystem {
+    let base = PosixFileSystem()
+
+    func status(_ path: String, followingLinks: Bool) throws(FileSystemError) -> FileStatus {
+        if path.contains(infix) { throw FileSystemError("look at", path, number: EIO) }
+        return try base.status(path, followingLinks: followingLinks)
+    }
+}
+
+extension ConflictCopyTests {
+    @Test("One that the disk does not show is kept, and nobody is told to delete it as a stranger's")
+    func unseen() async throws {
+        let original = try file(.logs)
+        let copy = copyName(original)
+        try FileManager.default.moveItem(atPath: original, toPath: copy)
+        var configuration = b.configuration
+        configuration.fileSystem = FailingFileSystem()
+        let report = try await Replicator.repair(world.container, configuration: configuration)
+        #expect(copies(report).map(\.place) == [copy])
+        #expect(copies(report).allSatisfy { $0.severity == .trouble && $0.repair == nil })
+        #expect(!report.findings.contains { $0.code == "strange-file" })
+        #expect(FileManager.default.fileExists(atPath: copy))
     }
 }

@@ -11,12 +11,19 @@ extension FolderExamination {
         // Any number of copies may be of one file.
         var uses: [String: ConflictCopyExamination.Use] = [:]
         for entry in entries {
-            guard let copy = ConflictCopy(path: entry.path),
-                // One that has vanished meanwhile, or has no name that it could be opened by, is looked at by nobody.
-                let status = try? folder.fileSystem.status("\(folder.path)/\(entry.path)", followingLinks: false),
-                copy.original == .folder ? status.isDirectory : status.isFile
-            else {
+            guard let copy = ConflictCopy(path: entry.path) else {
                 others.append(entry)
+                continue
+            }
+            do throws(FileSystemError) {
+                let status = try folder.fileSystem.status("\(folder.path)/\(entry.path)", followingLinks: false)
+                guard copy.original == .folder ? status.isDirectory : status.isFile else {
+                    others.append(entry)
+                    continue
+                }
+            } catch {
+                // One that has vanished meanwhile, or has no name that it could be opened by, is looked at by nobody.
+                if error.isAbsence { others.append(entry) } else { findings.append(finding(copy, .unknown)) }
                 continue
             }
             if copy.original == .folder {

@@ -115,7 +115,8 @@ extension SchemaReconciliation {
     }
 
     /// A column that a rebuild has put at another place under another name: the one among the new ones that holds most of
-    /// what the records have of it, and refers to no other rows (``refersToOthers(_:than:among:in:_:)``). One that holds its default alone may be it at its own place, and may be a new one.
+    /// what the records have of it, and refers to no other rows (``refersToOthers(_:than:among:in:_:)``). One that holds its
+    /// default alone may be it at its own place, and may be a new one.
     ///
     /// - Returns: its index, and whether these are too few values to tell it from one that holds the like by chance.
     func moved(

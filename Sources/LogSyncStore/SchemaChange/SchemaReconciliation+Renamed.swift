@@ -82,9 +82,10 @@ extension SchemaReconciliation {
     /// goes on puts two tables into one.
     private func areRows(of table: TrackedTable, in schema: TableSchema) throws -> Bool {
         let rows = try FormerRows(of: table, on: connection)
-        guard try rows.areMost(in: schema) else { return false }
+        let held = try rows.held(in: schema, isLenient: true)
+        guard rows.count > 0, held * 2 >= rows.count else { return false }
         let all = try connection.integer("SELECT count(*) FROM \(SQL.name(schema.name))") ?? 0
-        let others = try Int(all) - rows.held(in: schema, isLenient: true)
+        let others = Int(all) - held
         guard others > 0 else { return true }
         return try !store.catalog.programTables.contains { other in
             guard other.id != table.id else { return false }

@@ -21,8 +21,14 @@ struct ParkedRowsFile {
         let parked = try store.parkedRows()
         guard !parked.isEmpty else { return nil }
         count = parked.count
-        let names = (1...1000).lazy.map { store.place.path + "-parked" + ($0 == 1 ? "" : "-\($0)") + ".json" }
-        path = names.first { access($0, F_OK) != 0 } ?? store.place.path + "-parked.json"
+        let stem = store.place.path + "-parked"
+        var (free, number) = (stem + ".json", 1)
+        // Nothing takes the place of what an earlier store has left.
+        while access(free, F_OK) == 0 {
+            number += 1
+            free = "\(stem)-\(number).json"
+        }
+        path = free
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
         let document = Document(store: store.place.path, content: store.registration.content, parked: parked)

@@ -11,6 +11,16 @@ final class MovedValues {
     private var times: [[Int64]: GoneValues.Times?] = [:]
     private var known: [GoneValues.Times]?
     private var drops: [(name: String, drop: DroppedRows.Drop)]?
+    private var latest: (identity: RowIdentity, rows: [FormerRow])?
+
+    /// What a row held in a table that went.
+    private struct FormerRow {
+        /// The table's name in logs.
+        var table: String
+        /// Names in logs, in the order of the digests.
+        var columns: [String]
+        var digests: [UInt32]
+    }
 
     init(_ recorder: Recorder) { self.recorder = recorder }
 
@@ -31,25 +41,35 @@ final class MovedValues {
     /// The same where a row of that key in a table that went held the value: in a column of that name, or one that tells rows.
     private func time(ofFormer row: RowRecorder.Row, in position: Int, of table: TrackedTable) throws -> Int64? {
         guard table.kind == .natural, !gone.tables.isEmpty else { return nil }
-        let rows = DroppedRows(recorder.store)
-        let drops =
-            try self.drops ?? gone.tables.compactMap { name in try rows.drop(of: name).map { (name, $0) } }
-        self.drops = drops
         let digest = UInt32(truncatingIfNeeded: row.values.digests[position])
         let name = table.columns[position].name.folded
-        for (former, drop) in drops {
-            guard let found = try rows.row(row.identity, in: former) else { continue }
-            let columns = zip(drop.columns, found.digests).filter { column, held in
+        for former in try formerRows(of: row.identity) {
+            let columns = zip(former.columns, former.digests).filter { column, held in
                 held == digest && (column.folded == name || row[position].tellsRows)
             }.map(\.0)
             guard let column = columns.first(where: { $0.folded == name }) ?? columns.first,
-                let clock = try HiddenRows(recorder.store).row(former, row.identity)?.clock
+                let clock = try HiddenRows(recorder.store).row(former.table, row.identity)?.clock
             else { continue }
             var times: GoneValues.Times = [:]
             times.note(digest, clock.cellsByName[column] ?? CellState(), clock)
             return times[digest]
         }
         return nil
+    }
+
+    /// The rows of a key in the tables that went; each column of a row asks for them.
+    private func formerRows(of identity: RowIdentity) throws -> [FormerRow] {
+        if let latest, latest.identity == identity { return latest.rows }
+        let dropped = DroppedRows(recorder.store)
+        let drops = try self.drops ?? gone.tables.compactMap { name in try dropped.drop(of: name).map { (name, $0) } }
+        self.drops = drops
+        let rows = try drops.compactMap { name, drop in
+            try dropped.row(identity, in: name).map {
+                FormerRow(table: name, columns: drop.columns, digests: $0.digests)
+            }
+        }
+        latest = (identity, rows)
+        return rows
     }
 
     /// When a program has written a value that went, into whichever column a migration has put it, in milliseconds since 1970:

@@ -60,15 +60,17 @@ struct Renames {
 
     /// The name in logs of a table that is registered.
     func currentLogName(_ local: String) throws -> String {
+        try registeredName(local) ?? local
+    }
+
+    private func registeredName(_ local: String) throws -> String? {
         try connection.scalar("SELECT log_name FROM logsync_table WHERE name = ? COLLATE NOCASE", .text(local))
-            .map { String(text: $0) } ?? local
+            .map { String(text: $0) }
     }
 
     /// The name in logs that a table has, or is going to have where it has just come.
     func logName(ofReferred local: String) throws -> String {
-        let registered = try connection.scalar(
-            "SELECT log_name FROM logsync_table WHERE name = ? COLLATE NOCASE", .text(local))
-        return try registered.map { String(text: $0) } ?? logName(ofTable: local)
+        try registeredName(local) ?? logName(ofTable: local)
     }
 
     func logName(ofColumn local: String, in table: String) throws -> String {
