@@ -36,6 +36,8 @@ final class ImportPlan {
     /// The latest time, in milliseconds since 1970, that the store knows: one as late as that may rest on it.
     private var latestTime: Int64 = 0
     private var queues: [PeerQueue]
+    /// The peer whose transactions are handed out without the blobs that cannot be had; nil for none.
+    var forgoesBlobsOf: PeerID?
     /// Nothing beyond this is handed out; nil for no limit.
     var limit: VersionVector?
     private var cursor = 0
@@ -104,7 +106,7 @@ final class ImportPlan {
         advance(transaction)
         return IncomingTransaction(
             header: transaction.header, chainBefore: transaction.chainBefore, chain: transaction.chain,
-            blobs: transaction.blobs.isEmpty ? nil : { [unowned self] in try self.read($0) },
+            blobs: transaction.blobs.isEmpty ? nil : { [unowned self] in try self.read($0) }, lost: queue.lostBlobs,
             forEachGroup: { [unowned self] body in
                 let segment = try self.open(queue, file, transaction)
                 let named = Set(transaction.blobs)
@@ -124,12 +126,16 @@ final class ImportPlan {
     /// As ``next()``, without handing anything out: to see what could be imported and what is held.
     ///
     /// - Parameter isOther: whether what a transaction depends on is another one than the one imported.
-    func skip(_ isOther: (Dependency) throws -> Bool) throws -> Bool {
+    /// - Parameter note: is told of each transaction that lacks blobs, and which these are.
+    func skip(
+        _ isOther: (Dependency) throws -> Bool, lacking note: (Dot, Set<BlobID>) -> Void = { _, _ in }
+    ) throws -> Bool {
         guard let (queue, transaction) = try nextReady() else { return false }
         let dependencies = transaction.header.dependencyChanges.filter { $0.dot.peer != queue.peer }
         if let other = try dependencies.first(where: isOther) {
             queue.refuse(transaction, "it has seen another transaction \(other.dot)")
         } else {
+            if !queue.lostBlobs.isEmpty { note(transaction.header.dot, queue.lostBlobs) }
             advance(transaction)
         }
         return true
@@ -267,10 +273,15 @@ final class ImportPlan {
         return transaction
     }
 
-    /// Whether every blob that a transaction names is here and sound; else it is held.
+    /// Whether every blob that a transaction names is here and sound, or done without; else it is held.
     private func hasBlobs(_ transaction: FoundTransaction, _ queue: PeerQueue) throws -> Bool {
+        queue.lostBlobs = []
         for id in transaction.blobs {
             guard let obstacle = try library.blobs.obstacle(id) else { continue }
+            if queue.peer == forgoesBlobsOf {
+                queue.lostBlobs.insert(id)
+                continue
+            }
             queue.hold(transaction.header.dot.sequence, obstacle.reason, obstacle.detail, transaction)
             queue.held?.blob = BlobName(id)
             return false

@@ -31,6 +31,8 @@ final class PeerQueue {
     private var transactions: [FoundTransaction] = []
     var reader: OpenFile?
     var acceptsClock = false
+    /// The blobs of the next transaction that it is handed out without.
+    var lostBlobs: Set<BlobID> = []
     /// Why the next transaction cannot be imported.
     var held: HeldTransaction?
     /// The next transaction, where the store refused it.

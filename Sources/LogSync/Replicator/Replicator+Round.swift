@@ -196,7 +196,7 @@ extension Replicator {
     }
 
     /// Imports what is ready, a step at a time. Returns nil where nothing is.
-    private func importNext(_ plan: ImportPlan) async throws -> ImportStep? {
+    func importNext(_ plan: ImportPlan) async throws -> ImportStep? {
         while true {
             let progress = try await step { store in
                 let progress = try store.inbox.importNext(plan)

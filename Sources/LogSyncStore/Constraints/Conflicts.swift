@@ -242,6 +242,17 @@ struct Conflicts {
         }
     }
 
+    /// The same of a row wherever it is; none of one that is nowhere.
+    func key(of identity: RowIdentity) throws -> [Value] {
+        let shownRows = ShownRows(store)
+        if let position = try shownRows.locate(identity, in: table),
+            let (full, _, present) = try shownRows.full(at: position, in: table)
+        {
+            return try key(of: full, at: position, present)
+        }
+        return try HiddenRows(store).row(table.name, identity).map { try key(of: $0) } ?? []
+    }
+
     /// - Parameter value: what a column shows: an identity says nothing of a key with a NULL in it.
     private func key(_ identity: RowIdentity, integer: Int64?, _ value: (Int) throws -> Value) throws -> [Value] {
         if identity.isSurrogate || table.keepsIdentities, table.localInteger == nil, !table.key.isEmpty {

@@ -4,7 +4,7 @@ import LogSyncState
 
 /// One row's change in a transaction that is being merged.
 struct IncomingRow {
-    let group: RowGroup
+    var group: RowGroup
     let index: Int
     let target: GroupTarget
     /// Of the row's entries.

@@ -10,12 +10,15 @@ package struct IncomingTransaction {
     package var forEachGroup: ((RowGroup) throws -> Void) throws -> Void
     /// Gives the blobs that its values name; nil where it names none.
     package var blobs: BlobSource?
+    /// The blobs among them that nobody has any more, and that it is merged without; see ``LostValue``.
+    package var lost: Set<BlobID>
 
     package init(
         header: TransactionHeader, chainBefore: ChainHash, chain: ChainHash, blobs: BlobSource? = nil,
-        forEachGroup: @escaping ((RowGroup) throws -> Void) throws -> Void
+        lost: Set<BlobID> = [], forEachGroup: @escaping ((RowGroup) throws -> Void) throws -> Void
     ) {
         self.blobs = blobs
+        self.lost = lost
         self.header = header
         self.chainBefore = chainBefore
         self.chain = chain

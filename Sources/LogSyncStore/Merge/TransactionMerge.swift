@@ -39,6 +39,10 @@ final class TransactionMerge {
     let dangling: DanglingReferences
     /// Gives the bytes of values that the transaction names.
     private(set) var blobs: BlobSource?
+    /// The blobs among them that nobody has any more.
+    private var lostBlobs: Set<BlobID> = []
+    /// What was merged without its bytes.
+    private(set) var lost: Set<LostValue> = []
 
     /// Rows that refer to rows still to come.
     private var deferred: [IncomingRow] = []
@@ -89,7 +93,7 @@ final class TransactionMerge {
     }
 
     func run(_ incoming: IncomingTransaction) throws -> ImportedTransaction {
-        blobs = incoming.blobs
+        takeBlobs(of: incoming)
         try incoming.forEachGroup { try applyGroup($0) }
         try batches.flush()
         if counts[SettingTable.name] != nil { store.forgetNamingColumns() }
@@ -111,13 +115,13 @@ final class TransactionMerge {
     ///
     /// - Returns: false where it has to wait for others.
     func mergeEarly(_ row: IncomingRow, of incoming: IncomingTransaction) throws -> Bool {
-        blobs = incoming.blobs
+        takeBlobs(of: incoming)
         return try RowMerge(row: whole(row), transaction: self).apply(mayDefer: true)
     }
 
     /// The row with the bytes of its large values, before the transaction is merged.
     func whole(_ row: IncomingRow, of incoming: IncomingTransaction) throws -> IncomingRow {
-        blobs = incoming.blobs
+        takeBlobs(of: incoming)
         return try whole(row)
     }
 
@@ -175,7 +179,20 @@ final class TransactionMerge {
     /// The row with the bytes of its large values.
     private func whole(_ row: IncomingRow) throws -> IncomingRow {
         guard let blobs, row.group.namesBlobs(at: row.index) else { return row }
-        return IncomingRow(try row.group.whole(at: row.index, blobs), 0, row.target, stamp)
+        let replaced = lostBlobs.isEmpty ? row : try replacingLostValues(of: row)
+        return IncomingRow(try replaced.group.whole(at: replaced.index, blobs), 0, row.target, stamp)
+    }
+
+    private func takeBlobs(of incoming: IncomingTransaction) {
+        blobs = incoming.blobs
+        lostBlobs = incoming.lost
+    }
+
+    private func replacingLostValues(of row: IncomingRow) throws -> IncomingRow {
+        var replaced = row
+        let beside = undecided.last { $0.full.identity == row.identity && $0.full.table == row.tableName }
+        lost.formUnion(try LostValue.replace(in: &replaced, lostBlobs, beside?.full, shownRows))
+        return replaced
     }
 
     private func applyDeferredRows() throws {

@@ -72,14 +72,36 @@ struct ConflictResolution {
         try set(place, value, of: identity, in: table)
     }
 
-    private func set(_ place: Int, _ value: Value, of identity: RowIdentity, in table: TrackedTable) throws {
+    /// Says of a cell what it shows, where a value that is lost is among its versions (``LostValue``).
+    ///
+    /// The time is the next one after all that it has: what others write over it meanwhile is later.
+    func restate(_ lost: LostValue) throws -> RecordedTransaction? {
+        guard let table = store.catalog[lost.table], let place = table.positions[lost.column.folded] else { return nil }
+        let hidden = try HiddenRows(store).row(table.name, lost.identity).flatMap { $0.state == .parked ? $0 : nil }
+        let shownRows = ShownRows(store)
+        let shown = try shownRows.locate(lost.identity, in: table).flatMap { try shownRows.full(at: $0, in: table) }
+        guard let cell = (hidden?.clock ?? shown?.full.state)?.cellsByName[table.columns[place].name],
+            cell.stamps.contains(where: { store.peers.id($0.peer) == lost.dot.peer && $0.sequence == lost.dot.sequence }
+            ),
+            let value = store.shown(cell, table.name, table.columns[place].name)
+        else { return nil }
+        let time = cell.stamps.map(\.time).max()?.successor
+        if let hidden { return try setParked(place, value, at: time, of: hidden, in: table) }
+        return try set(place, value, at: time, of: lost.identity, in: table)
+    }
+
+    /// - Parameter time: nil for now.
+    @discardableResult
+    private func set(
+        _ place: Int, _ value: Value, at time: HybridTime? = nil, of identity: RowIdentity, in table: TrackedTable
+    ) throws -> RecordedTransaction {
         let shownRows = ShownRows(store)
         guard let position = try shownRows.locate(identity, in: table),
             let (full, record, present) = try shownRows.full(at: position, in: table)
         else { throw noSuchRow(table) }
         let value = try shownRows.identityValue(value, place, in: table)
         var changed = full
-        try write(full, column: table.columns[place], value, in: table) { stamp in
+        let written = try write(full, column: table.columns[place], value, at: time, in: table) { stamp in
             changed.set(table.columns[place].name, value, stamp, .everything)
         }
         store.countFull(-1, full)
@@ -91,6 +113,7 @@ struct ConflictResolution {
         // Others may have referred to it by what it showed.
         try updateShownRows(
             table, shownRows, formerRows: [FormerRow(table: table, integer: position, values: present.values)])
+        return written
     }
 
     // MARK: Rows
@@ -110,12 +133,15 @@ struct ConflictResolution {
         }
     }
 
-    private func setParked(_ place: Int, _ value: Value, of row: HiddenRows.Row, in table: TrackedTable) throws {
+    @discardableResult
+    private func setParked(
+        _ place: Int, _ value: Value, at time: HybridTime? = nil, of row: HiddenRows.Row, in table: TrackedTable
+    ) throws -> RecordedTransaction {
         let shownRows = ShownRows(store)
         let value = try shownRows.identityValue(value, place, in: table)
         let full = RowState(table: table.name, identity: row.identity, state: row.clock, integer: row.integer)
         var changed = full
-        try write(full, column: table.columns[place], value, in: table) { stamp in
+        let written = try write(full, column: table.columns[place], value, at: time, in: table) { stamp in
             changed.set(table.columns[place].name, value, stamp, .everything)
         }
         _ = try HiddenRows(store).remove(row.table, row.identity)
@@ -123,6 +149,7 @@ struct ConflictResolution {
         try ShownRowsPass(store, shownRows: shownRows).run([UndecidedRow(full: changed)], notes: notes)
         if let key = try shownRows.primaryKey(of: row.identity, in: table) { notes.note(table.name, .insert, key) }
         store.noteSettled(notes)
+        return written
     }
 
     /// As an UPDATE would, this refuses what still breaks the CHECK.
@@ -202,17 +229,17 @@ struct ConflictResolution {
     }
 
     private func write(
-        _ full: RowState, column: TrackedTable.Column, _ value: Value, in table: TrackedTable,
+        _ full: RowState, column: TrackedTable.Column, _ value: Value, at time: HybridTime?, in table: TrackedTable,
         _ change: (Stamp) -> Void
-    ) throws {
+    ) throws -> RecordedTransaction {
         let writer = try transaction()
-        let time = store.time(above: full.state.cellsByName[column.name]?.stamps ?? [])
+        let time = time ?? store.time(above: full.state.cellsByName[column.name]?.stamps ?? [])
         change(Stamp(peer: writer.stamp.peer, sequence: writer.stamp.sequence, time: time))
         let cell = TransactionWriter.Cell(column: column.name, reference: column.reference, value: value)
         try writer.append(
             table, .update, full.identity, time: time, integer: table.localInteger == nil ? nil : full.integer ?? 0,
             cells: [cell])
-        _ = try writer.finish()
+        return try writer.finish()
     }
 
     // MARK: Which row is meant

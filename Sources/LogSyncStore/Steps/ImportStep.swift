@@ -10,6 +10,8 @@ package struct ImportStep: Sendable {
     /// What was recorded because a delete took rows that this peer had edited, under `delete-loses`, because a program's
     /// note of the integers that it has given was raised, and what rows hold that were written again after a restore.
     package var revived: [RecordedTransaction] = []
+    /// What was merged without its bytes, because nobody has them any more; ``revived`` says it anew.
+    package var lost: [LostValue] = []
 }
 
 extension ImportStep {
@@ -79,6 +81,7 @@ extension ImportStep {
             throw try RefusedTransaction(error, on: store.connection) ?? error
         }
         if let reinserted = merge.reinserted { revived.append(reinserted) }
+        lost += merge.lost
     }
 
     /// A transaction that is refused, with `locked`, when it comes to a table of which a program has made a copy to take its
@@ -107,6 +110,9 @@ extension ImportStep {
     private mutating func finish(in store: OpenStore) throws {
         guard !imported.isEmpty else { return }
         try store.noteMerged()
+        for value in lost {
+            if let again = try ConflictResolution(store).restate(value) { revived.append(again) }
+        }
         // Nothing else is pending.
         let isRaised = try store.raiseAllocators()
         if try isRaised || RecordStep.isSchemaOpen(store), let again = try RecordStep(store).run() {

@@ -1,4 +1,5 @@
 package import LogSyncModel
+import LogSyncSQLite
 
 extension Store {
     /// The cells in conflict. Concurrent equal values are none.
@@ -30,6 +31,17 @@ extension Store {
                     return try HiddenRows(store).rows(.parked, of: tracked.name)
                         .filter { all || $0.folded == nil }.map(conflicts.parked)
                 }
+        }
+    }
+
+    /// The cells of values that are lost, as this store's program calls them; keys as far as they are known.
+    package func cells(of lost: [LostValue]) throws -> [(table: String, key: [Value], column: String)] {
+        try database.read { store in
+            try lost.map { value in
+                guard let table = store.catalog[value.table] else { return (value.table, [], value.column) }
+                let column = table.positions[value.column.folded].map { table.columns[$0].local } ?? value.column
+                return (table.schema.name, try Conflicts(store: store, table: table).key(of: value.identity), column)
+            }
         }
     }
 

@@ -92,8 +92,11 @@ extension HeldItem {
         case .dependency:
             "wait for the sync engine; if it stays so, run logsync sync on the store of the peer that it waits for, or, "
                 + rebuild
-        case .incomplete, .gap, .missingBlob:
+        case .incomplete, .gap:
             "wait for the sync engine; if it stays so, run logsync sync on the store of \(peer.name), or, \(rebuild)"
+        case .missingBlob:
+            "wait for the sync engine; if it stays so, run logsync sync on the store of \(peer.name), or, \(rebuild); "
+                + "where none has it, \(command("accept-loss")) imports all but the large value"
         case .damaged: "run logsync sync on the store of \(peer.name), which writes it again, or, \(rebuild)"
         case .clock: "set the clocks, or let it in with \(command("accept-clock"))"
         case .newerFormat: "install a newer logsync on this machine"

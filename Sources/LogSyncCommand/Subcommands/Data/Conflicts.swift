@@ -67,7 +67,7 @@ struct ConflictsList: AsyncParsableCommand {
         return lines.map(Terminal.printable)
     }
 
-    private static func key(_ key: [JSONValue]) -> String {
+    static func key(_ key: [JSONValue]) -> String {
         "(" + key.map { SQLLiteral.text($0.value) }.joined(separator: ", ") + ")"
     }
 }

@@ -12,7 +12,7 @@ struct Peers: AsyncParsableCommand {
             """,
         subcommands: [
             PeersList.self, PeersRetire.self, PeersRename.self, PeersAcceptClock.self, PeersAcceptSize.self,
-            PeersAcceptClaim.self,
+            PeersAcceptLoss.self, PeersAcceptClaim.self,
         ],
         defaultSubcommand: PeersList.self)
 }
