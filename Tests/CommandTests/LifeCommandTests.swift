@@ -155,6 +155,40 @@ import Testing
         #expect(try await tool.succeed("list").output.contains("ok"))
     }
 
+    @Test func `a large value that nobody has is given up where that is asked for`() async throws {
+        let tool = try Tool()
+        let (a, b) = (try await tool.store("a.db"), try await tool.clone("b.db"))
+        try await tool.sql("a.db", "INSERT INTO notes VALUES (2, hex(zeroblob(400000)))")
+        try await tool.succeed("sync", a)
+        try await tool.sql("a.db", "INSERT INTO notes VALUES (3, 'later')")
+        try await tool.succeed("sync", a)
+        let peers = tool.path("shared/notes/peers")
+        for peer in try FileManager.default.contentsOfDirectory(atPath: peers) {
+            try? FileManager.default.removeItem(atPath: "\(peers)/\(peer)/blobs")
+        }
+        #expect(try await tool.run("sync", b).code == 3)
+        let held = try await tool.run("status", b)
+        #expect(held.output.contains("logsync peers accept-loss \(b) here"), "\(held)")
+        let accept = ["peers", "accept-loss", b, "here"]
+        let alive = try await tool.run(accept + ["--yes"])
+        #expect(alive.code == 64 && alive.errors.contains("logsync peers retire \(b) here"), "\(alive)")
+        try await tool.succeed("peers", "retire", b, "here", "--yes")
+        #expect(try await tool.run(accept).code == 64)
+        let dry = try JSON(try await tool.succeed(accept + ["--dry-run", "--json"]).output)
+        let expected = try #require(dry["lost"]?.array.first)
+        #expect(dry["dryRun"]?.bool == true && dry["snapshot"]?.isNull == true && expected["cell"]?.isNull == true)
+        #expect(expected["sequence"]?.int == 2 && expected["bytes"]?.int == 800_000)
+        #expect(try await tool.sql("b.db", "SELECT count(*) FROM notes") == "1\n")
+        let report = try JSON(try await tool.succeed(accept + ["--yes", "--json"]).output)
+        let cell = try #require(report["lost"]?.array.first?["cell"])
+        #expect(cell["table"]?.string == "notes" && cell["column"]?.string == "text")
+        #expect(cell["key"]?.array.first?.int == 2)
+        #expect(report["lost"]?.array.first?["file"]?.string == expected["file"]?.string)
+        #expect(report["held"]?.array.isEmpty == true && report["snapshot"]?.string?.hasSuffix(".snap") == true)
+        #expect(try await tool.sql("b.db", "SELECT id, text FROM notes ORDER BY id") == "1|one\n2|\n3|later\n")
+        try await tool.succeed("sync", b)
+    }
+
     @Test func `log --follow lets go of a store that another process needs alone, and goes on`() async throws {
         let tool = try Tool()
         let store = try await tool.store("a.db")

@@ -305,7 +305,20 @@ import Testing
         try await eventually("it ends well") {
             try await page(of: daemon).contains("logsync_hook_failing{hook=\"after-publish\"} 0")
         }
+        // One that is configured no more does not fail.
+        try "".write(toFile: away, atomically: true, encoding: .utf8)
+        try await tool.sql("b.db", "INSERT INTO notes VALUES (3, 'three')")
+        try await eventually("it fails") {
+            try await page(of: daemon).contains("logsync_hook_failing{hook=\"after-publish\"} 1")
+        }
+        let settings = try text(file)
+        try "[carrier]\n".write(toFile: file, atomically: true, encoding: .utf8)
+        daemon.signal(SIGHUP)
+        try await eventually("it is not told of any more") {
+            try await !page(of: daemon).contains("hook=\"after-publish\"")
+        }
         await end(daemon)
+        try settings.write(toFile: file, atomically: true, encoding: .utf8)
         // What was published last may not have been taken by anything.
         let before = runs()
         let next = try tool.start(["watch", b, "--config", file])

@@ -57,7 +57,7 @@ private final class SilentFileSystem: FileSystem {
         // The store is within a step, and says nothing until that has ended.
         async let synced = replicator.sync()
         let metrics = Metrics()
-        metrics.setStores([a])
+        metrics.setStores([a], hooks: [])
         metrics.setReplicator(replicator, of: a)
         try await eventually("it is silent") { replicator.isContainerSilent }
         let page = await metrics.text()

@@ -190,7 +190,7 @@ final class Daemon: Sendable {
     private func watch(_ plan: DaemonPlan, revision: Int) {
         let limit = Descriptors.count
         let count = Descriptors.storeCount(within: limit)
-        counts.setStores(plan.stores)
+        counts.setStores(plan.stores, hooks: Hook.allCases.filter { plan.command(of: $0) != nil })
         readiness.setStores(plan.stores)
         let notes = WorkNotes(stateDirectory: plan.configuration.stateDirectory)
         let watched = Array(plan.stores.prefix(count))

@@ -18,14 +18,20 @@ struct DaemonPlan: Sendable {
         var changes: [String] = []
         if !came.isEmpty { changes.append("from now on \(Self.list(came))") }
         if !went.isEmpty { changes.append("no more \(Self.list(went))") }
-        let commands: [(Hook, KeyPath<DaemonPlan, String?>)] = [
-            (.onImport, \.onImport), (.beforeScan, \.carrier.beforeScan), (.afterPublish, \.carrier.afterPublish),
-        ]
-        for (hook, command) in commands where former[keyPath: command] != nil && self[keyPath: command] == nil {
+        for hook in Hook.allCases where former.command(of: hook) != nil && command(of: hook) == nil {
             changes.append("\(hook.rawValue) is run no more")
         }
         if former.metrics != nil, metrics == nil { changes.append("metrics are served no more") }
         return changes
+    }
+
+    /// What is run for a hook; nil for nothing.
+    func command(of hook: Hook) -> String? {
+        switch hook {
+        case .onImport: onImport
+        case .beforeScan: carrier.beforeScan
+        case .afterPublish: carrier.afterPublish
+        }
     }
 
     /// How many stores are named.

@@ -77,22 +77,28 @@ final class Metrics: Sendable {
 
     /// Of the hooks that have failed.
     private let hooks: Mutex<[HookName: HookRuns]>
+    /// The commands of the configuration.
+    private let configured: Mutex<[Hook]>
 
     init() {
         counts = Mutex([:])
         hooks = Mutex([:])
+        configured = Mutex([])
     }
 
     /// What the metrics are called.
     static var names: [String] { MetricsPage.Metric.allCases.map(\.rawValue) }
 
-    /// Counts for these stores from now on; what was counted for them goes on.
-    func setStores(_ stores: [String]) {
+    /// Counts for these stores and commands from now on; what was counted for them goes on.
+    func setStores(_ stores: [String], hooks configured: [Hook]) {
         counts.withLock { counts in
             counts = Dictionary(stores.map { ($0, counts[$0] ?? Counts()) }) { first, _ in first }
         }
+        self.configured.withLock { $0 = configured }
         hooks.withLock { hooks in
-            hooks = hooks.filter { hook, _ in hook.store.map(stores.contains) ?? true }
+            hooks = hooks.filter { hook, _ in
+                hook.store.map(stores.contains) ?? configured.contains { $0.rawValue == hook.hook }
+            }
         }
     }
 
@@ -115,6 +121,8 @@ final class Metrics: Sendable {
 
     /// - Parameter isDone: false where the hook could not be run, or did not end with 0 in time.
     func countRun(of hook: Hook, isDone: Bool) {
+        // One that ran when a reload removed it is told of no more.
+        guard configured.withLock({ $0.contains(hook) }) else { return }
         countRun(of: HookName(hook: hook.rawValue), isDone: isDone)
     }
 
