@@ -98,9 +98,26 @@ package enum Affinity {
 }
 
 extension TableSchema {
+    /// Whether a column certainly gives back what is written to it; ``Affinity/keeps(_:)``.
+    package func keeps(_ values: some Sequence<Value>, in column: String) -> Bool {
+        let affinity = affinity(of: column)
+        return values.allSatisfy { affinity.keeps($0) && (keepsAnyText || $0.isUnicode) }
+    }
+
     /// A column's affinity. In a STRICT table ANY takes everything as it is.
     package func affinity(of column: String) -> Affinity {
         let type = self.column(column)?.declaredType ?? ""
         return isStrict && type.uppercased() == "ANY" ? .blob : Affinity(type)
+    }
+}
+
+extension Value {
+    /// Whether it is no text, or one that UTF-16 has as it is.
+    ///
+    /// Source: SQLite takes U+FFFE and U+FFFF for U+FFFD where it makes UTF-16 of UTF-8.
+    fileprivate var isUnicode: Bool {
+        guard case .text(let bytes) = self else { return true }
+        guard let text = String(validating: bytes, as: UTF8.self) else { return false }
+        return !text.unicodeScalars.contains("\u{FFFE}") && !text.unicodeScalars.contains("\u{FFFF}")
     }
 }

@@ -30,12 +30,22 @@ package final class Connection {
     var triggerSwitch: TriggerSwitch?
     /// Whether there is one of these. Asked by every step of a statement.
     @exclusivity(unchecked) @usableFromInline var isBounded = false
+    /// Whether the database has its texts in UTF-16; nil before it was asked.
+    private var hasUTF16: Bool?
     /// The widths of which there is a function for ``RowsParameter``.
     package var rowWidths: Set<Int> = []
 
     package init(_ handle: OpaquePointer, statements source: (any StatementSource)? = nil) {
         self.handle = handle
         self.source = source
+    }
+
+    /// Whether the database has its texts in UTF-16. That is settled when it is made.
+    package func isUTF16() throws -> Bool {
+        if let hasUTF16 { return hasUTF16 }
+        let isUTF16 = String(text: try scalar("PRAGMA encoding") ?? .null).hasPrefix("UTF-16")
+        hasUTF16 = isUTF16
+        return isUTF16
     }
 
     /// The statement for `sql`, prepared once and reset before it is handed out.

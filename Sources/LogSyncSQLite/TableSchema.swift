@@ -83,6 +83,8 @@ package struct TableSchema: Equatable {
     package var rowidName: String?
     package var uniqueIndexes: [UniqueIndex]
     package var foreignKeys: [ForeignKey]
+    /// Whether the database gives back bytes that are no text as they are: one in UTF-16 makes other characters of them.
+    package var keepsAnyText = true
 
     package init(
         name: String, columns: [Column], isWithoutRowid: Bool, isStrict: Bool, isAutoincrement: Bool,
@@ -133,6 +135,7 @@ extension TableSchema {
         try schema.readColumns(on: connection)
         try schema.readIndexes(on: connection)
         try schema.readForeignKeys(on: connection)
+        schema.keepsAnyText = try !connection.isUTF16()
         if !schema.isWithoutRowid {
             let keys = schema.keyColumns
             if keys.count == 1, keys[0].declaredType.uppercased() == "INTEGER",

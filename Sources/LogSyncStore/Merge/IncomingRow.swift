@@ -159,11 +159,8 @@ struct GroupTarget {
         for case (let column, let position?) in zip(group.columns, positions) {
             guard table.keeps(column.values, at: position) else { return false }
         }
-        guard group.kind == .insert, omitsKey, !table.key.isEmpty else { return true }
-        let affinities = table.key.map { table.schema.affinity(of: table.columns[$0.index].local) }
-        return group.identities.allSatisfy { identity in
-            zip(identity.naturalParts ?? [], affinities).allSatisfy { $1.keeps($0.value) }
-        }
+        guard group.kind == .insert, omitsKey else { return true }
+        return table.keepsKeys(of: group.identities)
     }
 
     /// - Throws: ``UnreadyTable`` where a column refers to other rows at the author, and not here.
@@ -196,7 +193,15 @@ struct GroupTarget {
 extension TrackedTable {
     /// Whether a column gives back just these values.
     func keeps(_ values: [Value], at position: Int) -> Bool {
-        let affinity = schema.affinity(of: columns[position].local)
-        return values.allSatisfy { affinity.keeps($0) }
+        schema.keeps(values, in: columns[position].local)
+    }
+
+    /// Whether the key's columns give back just what these identities say.
+    func keepsKeys(of identities: [RowIdentity]) -> Bool {
+        return identities.allSatisfy { identity in
+            zip(identity.naturalParts ?? [], key).allSatisfy {
+                schema.keeps(CollectionOfOne($0.value), in: columns[$1.index].local)
+            }
+        }
     }
 }
