@@ -66,6 +66,28 @@ struct GonePeerTests {
         #expect(try await world.clone("d").ids() == ["one", "two"])
     }
 
+    @Test("Log files of it after one that nobody has are waited for until they are deleted")
+    func unreachable() async throws {
+        let peer = try await a.peer()
+        try await settle(a, b)
+        for row in ["two", "three"] {
+            try a.insert(row)
+            try await a.sync()
+        }
+        let files = try world.logs(peer)
+        let lost = try #require(files.first { $0.hasPrefix("000000000002") })
+        let later = try #require(files.first { $0.hasPrefix("000000000003") })
+        try FileManager.default.removeItem(atPath: "\(world.logsPath(peer))/\(lost)")
+        try await b.with { try await $0.retire(peer) }
+        #expect(try await b.sync().held.map(\.reason) == [.gap])
+        let held = try await findings(world.logsPath(peer)).map(\.severity)
+        #expect(held == [.trouble])
+        try FileManager.default.removeItem(atPath: "\(world.logsPath(peer))/\(later)")
+        #expect(try await b.sync().held.isEmpty)
+        let left = try await findings(world.logsPath(peer)).map(\.severity)
+        #expect(left == [.note])
+    }
+
     @Test("An unreadable snapshot of it stays while nobody has all that may be in it")
     func unreadableSnapshot() async throws {
         let path = try await file(.snapshot)

@@ -54,6 +54,13 @@ extension FolderExamination {
         let missing = files.missing(upTo: reach).beyond(collected[peer.id])
         return missing.map { range in
             let which = range.count == 1 ? "\(range.lowerBound)" : "\(range.lowerBound) to \(range.upperBound)"
+            if retired.contains(peer.id), max(files.reach, imported[peer.id]) < range.lowerBound {
+                return Finding(
+                    "gap", .note, "transactions \(which) of \(name), which is retired, are in no file",
+                    at: folder.peer(peer.id).path(of: LogFileName.self),
+                    why: "nobody says that it has imported them, and nothing waits for them",
+                    help: "where a store has them after all, logsync rebuild on it publishes a snapshot of it")
+            }
             return Finding(
                 "gap", .trouble, "transactions \(which) of \(name) are in no sound file",
                 at: folder.peer(peer.id).path(of: LogFileName.self),
