@@ -45,7 +45,7 @@ extension Inbox {
                             "it does not say that its history of \(name) is the one that was imported here; two stores "
                                 + "may have written under that id"))
                     continue
-                case .nothingNew: continue
+                case .nothingNew, .knownOtherwise: continue
                 }
             } catch let error as LogSyncError where error.code == .malformedLog {
                 heldSnapshots.append(note(snapshot, .refused, error.message))

@@ -45,7 +45,7 @@ extension Store {
         }
     }
 
-    private static func knows(
+    static func knows(
         _ origin: PeerID, _ sequence: UInt64, _ mark: ChainMark, _ store: OpenStore
     ) throws -> Acquaintance {
         let peers = store.peers

@@ -9,6 +9,8 @@ package enum Joinability: Sendable, Equatable {
     case ready(UInt64)
     /// Everything in it has been imported.
     case nothingNew
+    /// The same, and a peer's history in it goes by the id of a branch here: its author did not know of another one.
+    case knownOtherwise
     /// Its history of this peer is another than the one imported here (one dot, different bytes), or it does not say that it
     /// is the same.
     case fork(PeerID)
@@ -41,10 +43,22 @@ extension Store {
     ///
     /// - Throws: `malformedLog` where that contradicts itself or what is known here.
     package func joinability(of manifest: SnapshotManifest) throws -> Joinability {
-        guard try blamingSnapshot({ try adoptBranches(of: manifest) }) else {
-            return .fork(manifest.branches.first?.origin ?? manifest.peers.first?.id ?? PeerID(high: 0, low: 0))
+        let isNamedAsHere = try blamingSnapshot { try adoptBranches(of: manifest) }
+        return try database.read { store in
+            let joinability =
+                isNamedAsHere
+                ? try Self.joinability(of: manifest, store)
+                : .fork(manifest.branches.first?.origin ?? manifest.peers.first?.id ?? PeerID(high: 0, low: 0))
+            guard case .fork = joinability, try manifest.peers.allSatisfy({ try Self.hasImported($0, store) })
+            else { return joinability }
+            return .knownOtherwise
         }
-        return try database.read { try Self.joinability(of: manifest, $0) }
+    }
+
+    /// Whether the last transaction of a peer's, and with it all before that, is here, under whichever id.
+    private static func hasImported(_ peer: SnapshotManifest.Peer, _ store: OpenStore) throws -> Bool {
+        let offset = store.peers[peer.id].map { store.peers.branches.offset(of: $0.number) } ?? 0
+        return try knows(peer.id, offset + peer.sequence, peer.chain.mark, store) == .imported
     }
 
     private static func joinability(of manifest: SnapshotManifest, _ store: OpenStore) throws -> Joinability {
