@@ -60,10 +60,10 @@ extension TestPeer {
     /// Makes a store of a snapshot.
     convenience init(
         _ folder: TestFolder, _ name: String, filling snapshot: Snapshot, from peer: TestPeer,
-        seed: UInt64 = .random(in: 0 ... .max), step: Duration = .seconds(1),
+        schema: String? = nil, seed: UInt64 = .random(in: 0 ... .max), step: Duration = .seconds(1),
         progress: (Int) throws -> Void = { _ in }
     ) throws {
-        try self.init(folder, name, emptyLike: peer, schema: snapshot.manifest.schemaText, seed: seed)
+        try self.init(folder, name, emptyLike: peer, schema: schema ?? snapshot.manifest.schemaText, seed: seed)
         try store.fill(
             from: snapshot.taken.hash, step: step, blobs: { try snapshot.blob($0) }, { try snapshot.open() },
             progress: progress)

@@ -54,8 +54,7 @@ final class SnapshotFiller {
             let table = store.catalog[rows.table], table.name.hasSameBytes(as: rows.table),
             let target = SimpleTarget(plain, table),
             // Of the same schema, and from a peer of another, which writes other types.
-            zip(plain.columns, target.positions).allSatisfy({ table.keeps($0.values ?? [], at: $1) }),
-            table.schema.keepsAnyText || table.keepsKeys(of: plain.identities)
+            zip(plain.columns, target.positions).allSatisfy({ table.keeps($0.values ?? [], at: $1) })
         else { return nil }
         let isSimple =
             try target.absent == table.droppedColumns
