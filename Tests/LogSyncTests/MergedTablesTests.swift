@@ -1,3 +1,4 @@
+import Foundation
 import LogSync
 import LogSyncModel
 import Testing
@@ -198,6 +199,35 @@ struct MergedTablesTests {
         for machine in [a, b, c] {
             let shown = try machine.strings("SELECT title || ' ' || rank FROM item WHERE uid IN ('n1', 't1')")
             #expect(shown == ["by c 9", "by c 9"], "\(machine.name)")
+        }
+    }
+
+    @Test(
+        "keep what was edited where a machine is stopped in its migration, looks, and goes on after another has migrated",
+        arguments: 1...4, [false, true])
+    func stopped(after statements: Int, isFirst: Bool) async throws {
+        let (a, b, world) = try await pair(10, 10)
+        let all = Self.migration.split(separator: ";").map(String.init).filter {
+            $0.contains("item") || $0.contains("DROP")
+        }
+        for statement in all.prefix(statements) { try a.execute(statement) }
+        try await settle(a, b)
+        try b.execute(
+            "UPDATE note SET title = 'by b' WHERE uid = 'n1'; UPDATE task SET title = 'by b' WHERE uid = 't1'")
+        if !isFirst { try await b.sync() }
+        try b.execute(Self.migration.replacingOccurrences(of: "CREATE TABLE", with: "CREATE TABLE IF NOT EXISTS"))
+        try await b.sync()
+        try b.execute("UPDATE item SET rank = 70 WHERE uid IN ('n2', 't2')")
+        try await b.sync()
+        // What it has copied by then nobody copies again.
+        if statements < 3 { try a.execute("UPDATE task SET title = 'by a' WHERE uid = 't3'") }
+        for statement in all.dropFirst(statements) { try a.execute(statement) }
+        try await settle(a, b)
+        try expect(
+            ["n1 by b - 1", "n2 title 2 - 70", "t1 by b 1 21", "t2 task 2 0 70"], [a, b, try await world.clone("c")])
+        for machine in [a, b] {
+            let shown = try machine.strings("SELECT title FROM item WHERE uid IN ('n3', 't3') ORDER BY uid")
+            #expect(shown == ["title 3", statements < 3 ? "by a" : "task 3"], "\(machine.name)")
         }
     }
 

@@ -105,7 +105,7 @@ final class TableRecording {
             // What columns say that nobody has written is not always what they show.
             !store.policies.recordsWholeRows(table.name),
             // What went may have been put into it, and what has been deleted elsewhere.
-            try !findings.newTables.contains(table.id)
+            try !findings.newTables.contains(table.id) && (table.kind != .natural || findings.gone.tables.isEmpty)
                 || findings.gone.isEmpty && AbsentTombstones(store).identities(of: table.name).isEmpty
         else { return false }
         return try !store.isContested(table)

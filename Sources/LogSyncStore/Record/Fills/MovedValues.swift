@@ -38,8 +38,13 @@ final class MovedValues {
         return gone.unrecorded ?? (row.touched.milliseconds > 0 ? row.touched.milliseconds : recorder.milliseconds)
     }
 
+    /// Whether a row of that key was in a table that went.
+    func isFormer(_ row: RowRecorder.Row, of table: TrackedTable) throws -> Bool {
+        try table.kind == .natural && !gone.tables.isEmpty && !formerRows(of: row.identity).isEmpty
+    }
+
     /// The same where a row of that key in a table that went held the value: in a column of that name, or one that tells rows.
-    private func time(ofFormer row: RowRecorder.Row, in position: Int, of table: TrackedTable) throws -> Int64? {
+    func time(ofFormer row: RowRecorder.Row, in position: Int, of table: TrackedTable) throws -> Int64? {
         guard table.kind == .natural, !gone.tables.isEmpty else { return nil }
         let digest = UInt32(truncatingIfNeeded: row.values.digests[position])
         let name = table.columns[position].name.folded

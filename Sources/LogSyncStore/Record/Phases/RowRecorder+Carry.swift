@@ -60,15 +60,23 @@ extension RowRecorder {
     }
 
     /// When what a migration has put into a row of a new table was written, where it has come from a column or a table that
-    /// went.
+    /// went. A migration that was stopped in between may have put it into a table that was there by then.
     ///
     /// - Returns: by position, in Unix milliseconds; 0 for what no program has edited.
     private func movedValues(of row: Row) throws -> [Int: Int64] {
-        guard isOfMigration(row) else { return [:] }
+        let isOfMigration = isOfMigration(row)
+        guard try isOfMigration || recorder.moved.isFormer(row, of: table) else { return [:] }
         let keys = Set(table.key.map(\.index))
         var times: [Int: Int64] = [:]
-        for position in table.columns.indices where !keys.contains(position) && !isDefault(row[position], position) {
-            times[position] = try recorder.moved.time(of: row, in: position, of: table)
+        for position in table.columns.indices where !keys.contains(position) {
+            if isDefault(row[position], position) {
+                if !isOfMigration { times[position] = 0 }
+            } else {
+                times[position] =
+                    try isOfMigration
+                    ? recorder.moved.time(of: row, in: position, of: table)
+                    : recorder.moved.time(ofFormer: row, in: position, of: table)
+            }
         }
         return times
     }
@@ -103,12 +111,14 @@ extension RowRecorder {
         _ moved: [Int: Int64], unless given: RowClock?, in state: inout RowClock,
         _ cells: inout [TransactionWriter.Cell], _ stamp: Stamp
     ) {
-        for (position, milliseconds) in moved.sorted(by: { $0.key < $1.key }) where milliseconds > 0 {
+        for (position, milliseconds) in moved.sorted(by: { $0.key < $1.key })
+        where milliseconds > 0 || stamp.time != .zero {
             let column = table.columns[position]
             let known = given?.cellsByName.first { $0.key.folded == column.name.folded }?.value
             if let known, Self.isLater(known, than: milliseconds, of: given) { continue }
             var own = stamp
-            own.time = recorder.time(captured: milliseconds, above: known?.stamps ?? [])
+            own.time =
+                milliseconds > 0 ? recorder.time(captured: milliseconds, above: known?.stamps ?? []) : .zero
             state.setCell(column.id, CellState(versions: [Version(stamp: own, value: nil)]))
             for index in cells.indices where cells[index].column == column.name { cells[index].time = own.time }
         }
