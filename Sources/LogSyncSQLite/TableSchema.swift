@@ -79,6 +79,8 @@ package struct TableSchema: Equatable {
     package var isAutoincrement: Bool
     /// The INTEGER PRIMARY KEY column, which is the rowid.
     package var integerKey: String?
+    /// The only value that a CHECK constraint lets that have; nil where none is known to.
+    package var onlyInteger: Int64?
     /// A name by which SQL reaches the rowid, where one is not taken by a column.
     package var rowidName: String?
     package var uniqueIndexes: [UniqueIndex]
@@ -142,6 +144,7 @@ extension TableSchema {
                 !schema.uniqueIndexes.contains(where: \.isPrimaryKey)
             {
                 schema.integerKey = keys[0].name
+                schema.onlyInteger = OnlyInteger.find(of: keys[0].name, in: table, declared: declared.tokens)
             }
             schema.rowidName =
                 schema.integerKey ?? ["rowid", "_rowid_", "oid"].first { schema.column($0) == nil }

@@ -1,3 +1,4 @@
+import Foundation
 import LogSync
 import LogSyncModel
 import Testing
@@ -141,6 +142,116 @@ struct MergedTablesTests {
             #expect(
                 try machine.strings("SELECT name FROM item WHERE uid IN ('n1', 'n2', 't1', 't2') ORDER BY uid")
                     == ["by a", "title 2", "by a", "task 2"], "\(machine.name)")
+        }
+    }
+
+    @Test(
+        "keep what was edited in the one and in them where a machine takes two releases, and hears of the first alone")
+    func renamedUnheard() async throws {
+        let (a, b, world) = try await pair(10, 10)
+        let renaming = "ALTER TABLE item RENAME COLUMN title TO name; ALTER TABLE item ADD COLUMN color TEXT"
+        try b.execute(
+            "UPDATE note SET title = 'by b' WHERE uid = 'n3'; UPDATE task SET title = 'by b' WHERE uid = 't3'")
+        try a.execute(Self.migration)
+        try await settle(a, b)
+        try b.execute(
+            "UPDATE note SET title = 'by b' WHERE uid = 'n4'; UPDATE task SET title = 'by b' WHERE uid = 't4'")
+        try a.execute(
+            "UPDATE item SET title = 'by a' WHERE uid IN ('n1', 't1'); UPDATE item SET rank = 9 WHERE uid IN ('n3', 't4')"
+        )
+        try b.execute(
+            "UPDATE note SET title = 'by b' WHERE uid IN ('n5', 'n6'); UPDATE task SET title = 'by b' WHERE uid = 't5'")
+        try await settle(a, b)
+        try a.execute("UPDATE item SET title = 'by a' WHERE uid IN ('n5', 't5')")
+        try await settle(a, b)
+        try a.execute(renaming)
+        try a.execute("UPDATE item SET name = 'by a' WHERE uid IN ('n2', 't2')")
+        try await a.sync()
+        try b.execute(Self.migration + renaming)
+        try await settle(b, a)
+        for machine in [a, b, try await world.clone("c")] {
+            let shown = try machine.strings(
+                """
+                SELECT uid || ' ' || name || ' ' || rank FROM item
+                WHERE uid IN ('n1', 'n2', 'n3', 'n4', 'n5', 'n6', 'n7', 't1', 't2', 't3', 't4', 't5')
+                ORDER BY uid
+                """)
+            #expect(
+                shown == [
+                    "n1 by a 1", "n2 by a 2", "n3 by b 9", "n4 by b 4", "n5 by a 5", "n6 by b 6", "n7 title 7 7",
+                    "t1 by a 21", "t2 by a 22", "t3 by b 23", "t4 by b 9", "t5 by a 25",
+                ], "\(machine.name)")
+        }
+    }
+
+    @Test("keep what a third machine edits in the one, whenever others had edited the same rows before a migration")
+    func editedElsewhere() async throws {
+        let (a, b, world) = try await pair(10, 10)
+        let c = try await world.clone("c")
+        try a.execute(Self.migration)
+        try c.execute(Self.migration)
+        try await settle(a, b, c)
+        try c.execute("UPDATE item SET title = 'by c' WHERE uid IN ('n1', 't1')")
+        try a.execute("UPDATE item SET rank = 9 WHERE uid IN ('n1', 't1')")
+        try await settle(a, b)
+        try b.execute(Self.migration)
+        try await settle(b, c, a)
+        for machine in [a, b, c] {
+            let shown = try machine.strings("SELECT title || ' ' || rank FROM item WHERE uid IN ('n1', 't1')")
+            #expect(shown == ["by c 9", "by c 9"], "\(machine.name)")
+        }
+    }
+
+    @Test(
+        "keep what was edited where a machine is stopped in its migration, looks, and goes on after another has migrated",
+        arguments: 1...4, [false, true])
+    func stopped(after statements: Int, isFirst: Bool) async throws {
+        let (a, b, world) = try await pair(10, 10)
+        let all = Self.migration.split(separator: ";").map(String.init).filter {
+            $0.contains("item") || $0.contains("DROP")
+        }
+        for statement in all.prefix(statements) { try a.execute(statement) }
+        try await settle(a, b)
+        try b.execute(
+            "UPDATE note SET title = 'by b' WHERE uid = 'n1'; UPDATE task SET title = 'by b' WHERE uid = 't1'")
+        if !isFirst { try await b.sync() }
+        try b.execute(Self.migration.replacingOccurrences(of: "CREATE TABLE", with: "CREATE TABLE IF NOT EXISTS"))
+        try await b.sync()
+        try b.execute("UPDATE item SET rank = 70 WHERE uid IN ('n2', 't2')")
+        try await b.sync()
+        // What it has copied by then nobody copies again.
+        if statements < 3 { try a.execute("UPDATE task SET title = 'by a' WHERE uid = 't3'") }
+        for statement in all.dropFirst(statements) { try a.execute(statement) }
+        try await settle(a, b)
+        try expect(
+            ["n1 by b - 1", "n2 title 2 - 70", "t1 by b 1 21", "t2 task 2 0 70"], [a, b, try await world.clone("c")])
+        for machine in [a, b] {
+            let shown = try machine.strings("SELECT title FROM item WHERE uid IN ('n3', 't3') ORDER BY uid")
+            #expect(shown == ["title 3", statements < 3 ? "by a" : "task 3"], "\(machine.name)")
+        }
+    }
+
+    @Test("have what the last migration makes of an edit, where others before have seen none of it")
+    func editedWithin() async throws {
+        let (a, b, world) = try await pair(10, 10)
+        let c = try await world.clone("c")
+        let migration = Self.migration.split(separator: ";").map {
+            $0.hasPrefix("CREATE")
+                ? $0 + ";" : $0.split(separator: " title, ").joined(separator: " upper(title), ") + ";"
+        }.joined()
+        try a.execute(migration)
+        try await a.sync()
+        try a.execute("UPDATE item SET rank = 9 WHERE uid IN ('n1', 't1')")
+        try await settle(a, b)
+        try b.execute(migration)
+        try await settle(b, c)
+        try c.execute(
+            "UPDATE note SET title = 'by c' WHERE uid = 'n1'; UPDATE task SET title = 'by c' WHERE uid = 't1'")
+        try c.execute(migration)
+        try await settle(c, a, b)
+        for machine in [a, b, c] {
+            let shown = try machine.strings("SELECT title || ' ' || rank FROM item WHERE uid IN ('n1', 't1')")
+            #expect(shown == ["BY C 9", "BY C 9"], "\(machine.name)")
         }
     }
 

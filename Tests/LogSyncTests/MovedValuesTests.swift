@@ -227,4 +227,95 @@ struct MovedValuesTests {
         for machine in [a, b] { #expect(try rows(machine).contains("y closed")) }
         #expect(try rows(a) == rows(b))
     }
+
+    /// Of three values that a machine finds at the new place one alone was recorded at the former one.
+    @Test(
+        "An edit of a column that gets a table of its own counts where that has few rows",
+        arguments: ["INTEGER PRIMARY KEY REFERENCES item(id)", "TEXT PRIMARY KEY REFERENCES item(uid)"])
+    func editedFew(key: String) async throws {
+        try a.execute(
+            """
+            CREATE TABLE item(id INTEGER PRIMARY KEY, uid TEXT NOT NULL UNIQUE, note TEXT);
+            INSERT INTO item(uid, note) VALUES('x', 'n1'), ('y', 'n2')
+            """)
+        try await a.initialize()
+        let (b, c) = (try await world.clone("b"), try await world.clone("c"))
+        try b.execute("UPDATE item SET note = 'old' WHERE uid = 'x'")
+        try await settle(a, b, c)
+        let name = key.hasPrefix("TEXT") ? "uid" : "id"
+        let migration = """
+            CREATE TABLE body(item \(key), note TEXT); INSERT INTO body SELECT \(name), note FROM item;
+            ALTER TABLE item DROP COLUMN note
+            """
+        try a.execute(migration)
+        try await a.sync()
+        try b.execute(
+            "UPDATE item SET note = 'by b' WHERE uid = 'x'; INSERT INTO item(uid, note) VALUES('z', 'n3')")
+        try b.execute(migration)
+        try await settle(b, c)
+        try c.execute(migration)
+        try await settle(c, a, b)
+        for machine in [a, b, c] {
+            let shown = try machine.strings(
+                "SELECT uid || ' ' || body.note FROM item JOIN body ON item = item.\(name) ORDER BY uid")
+            #expect(shown == ["x by b", "y n2", "z n3"], "\(machine.name)")
+        }
+    }
+
+    /// What a migration makes of a title says nothing of a column that goes with it, though the title was edited.
+    @Test(
+        "What others have written to a new column stays where a row was edited that a column goes from",
+        arguments: [["1", "2", "3", "4"], ["0", "0", "0", "0"], ["1", "NULL", "NULL", "2"]], [false, true])
+    func editedBeside(gone: [String], areMore: Bool) async throws {
+        try a.execute(
+            "CREATE TABLE t(k TEXT PRIMARY KEY NOT NULL, title TEXT, gone INTEGER);"
+                + gone.enumerated().map { "INSERT INTO t VALUES('k\($0)', 't\($0)', \($1));" }.joined())
+        try await a.initialize()
+        let b = try await world.clone("b")
+        let migration = """
+            ALTER TABLE t ADD COLUMN x TEXT NOT NULL DEFAULT ''; UPDATE t SET x = upper(title);
+            \(areMore ? "ALTER TABLE t ADD COLUMN y TEXT NOT NULL DEFAULT 'y';" : "") ALTER TABLE t DROP COLUMN gone
+            """
+        try a.execute(migration)
+        try await a.sync()
+        try a.execute("UPDATE t SET x = 'by a' WHERE k = 'k0'")
+        try await settle(a, b)
+        try b.execute("UPDATE t SET title = 'by b' WHERE k = 'k0'")
+        try b.execute(migration)
+        try await settle(b, a)
+        for machine in [a, b] {
+            #expect(
+                try machine.strings("SELECT title || ' ' || x FROM t ORDER BY k") == [
+                    "by b by a", "t1 T1", "t2 T2", "t3 T3",
+                ], "\(machine.name)")
+        }
+    }
+
+    @Test("What other rows show to be made of an edit counts, though others have written to the new column before")
+    func editedAfterOthers() async throws {
+        try a.execute(
+            """
+            CREATE TABLE t(k TEXT PRIMARY KEY NOT NULL, title TEXT, st TEXT);
+            INSERT INTO t VALUES('k0', 't0', 'open'), ('k1', 't1', 'open'), ('k2', 't2', 'open'), ('k3', 't3', 'shut')
+            """)
+        try await a.initialize()
+        let b = try await world.clone("b")
+        let migration = """
+            ALTER TABLE t ADD COLUMN x INTEGER; UPDATE t SET x = CASE st WHEN 'open' THEN 700 ELSE 800 END;
+            ALTER TABLE t DROP COLUMN st
+            """
+        try a.execute(migration)
+        try await a.sync()
+        try a.execute("UPDATE t SET x = 900 WHERE k = 'k0'")
+        try await settle(a, b)
+        try b.execute("UPDATE t SET title = 'by b', st = 'shut' WHERE k = 'k0'")
+        try b.execute(migration)
+        try await settle(b, a)
+        for machine in [a, b] {
+            #expect(
+                try machine.strings("SELECT title || ' ' || x FROM t ORDER BY k") == [
+                    "by b 800", "t1 700", "t2 700", "t3 800",
+                ], "\(machine.name)")
+        }
+    }
 }

@@ -226,7 +226,9 @@ final class SimpleChanges {
         let isThere = statement.integer(4) != 0
         let record = Record(rawValue: statement.integer(5))
         switch Capture.Kind(rawValue: Int64(entry.kind)) {
-        case .insert: return isThere && record == Record.none && (table.localInteger == nil || entry.rowid > table.high)
+        case .insert:
+            return isThere && record == Record.none && (table.localInteger == nil || entry.rowid > table.high)
+                && entry.rowid != table.schema.onlyInteger
         case .update: return isThere && record == .simple
         case .delete: return record == .simple
         default: return false

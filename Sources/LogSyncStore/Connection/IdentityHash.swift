@@ -91,6 +91,17 @@ struct SurrogateHash {
     }
 }
 
+extension TrackedTable {
+    /// The identity of the row of an integer that is the only one that its table can have: it is the same row everywhere.
+    func onlyIdentity(at integer: Int64?) -> RowIdentity? {
+        guard kind == .surrogate, let only = schema.onlyInteger, only == integer else { return nil }
+        var hash = IdentityHash("only")
+        hash.combine(name)
+        hash.combine(UInt64(bitPattern: only))
+        return hash.identity(prefix: UInt64(bitPattern: only))
+    }
+}
+
 extension DigestKey {
     static func make(salt: Bytes, on connection: Connection) throws {
         var hash = IdentityHash("digests")

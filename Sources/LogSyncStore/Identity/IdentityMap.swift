@@ -20,6 +20,12 @@ struct IdentityMap {
     /// The identity of the row that has an integer, or the one promised to the row that will have it.
     func identity(of integer: Int64, in table: TrackedTable) throws -> RowIdentity {
         if let identity = try knownIdentity(of: integer, in: table) { return identity }
+        if let only = table.onlyIdentity(at: integer),
+            try ClockTable(table: table, connection: connection).row(of: only) == nil
+        {
+            try reserve(integer, for: only, in: table)
+            return only
+        }
         var hash = IdentityHash("reserved")
         hash.combine(store.salt)
         hash.combine(table.name)

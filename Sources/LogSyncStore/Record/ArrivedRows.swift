@@ -6,6 +6,7 @@ final class ArrivedRows {
     private unowned let recorder: Recorder
     private lazy var found = FoundIdentities(
         recorder.store, recorder, byValues: recorder.findings.tablesByValues,
+        byKey: Set(recorder.store.catalog.tables.map(\.id)).subtracting(recorder.findings.tablesByValues),
         known: { [unowned self] integer, table in
             if let identity = early[table.id]?[integer] { return identity }
             return try recorder.recording(of: table)?.identity(at: integer)

@@ -60,6 +60,8 @@ final class FoundIdentities {
     private unowned let recorder: Recorder
     /// The tables, by id, whose integers say nothing elsewhere (``LaterRows``).
     private let byValues: Set<Int64>
+    /// Of which the only row that they can have is the same for all.
+    private let byKey: Set<Int64>
     /// On which rows are read; nil for the store's own.
     private let source: Connection?
     /// The identity of the row that has an integer, once it has one.
@@ -80,13 +82,15 @@ final class FoundIdentities {
     private static let limit = 1 << 16
 
     init(
-        _ store: OpenStore, _ recorder: Recorder, byValues: Set<Int64>, reading source: Connection? = nil,
+        _ store: OpenStore, _ recorder: Recorder, byValues: Set<Int64>, byKey: Set<Int64>,
+        reading source: Connection? = nil,
         known: @escaping (Int64, TrackedTable) throws -> RowIdentity?,
         assign: @escaping (TrackedTable, Int64, TableReader.Row, RowIdentity) throws -> Void
     ) {
         self.store = store
         self.recorder = recorder
         self.byValues = byValues
+        self.byKey = byKey
         self.source = source
         find = known
         self.assign = assign
@@ -228,6 +232,7 @@ final class FoundIdentities {
         {
             return natural
         }
+        if byKey.contains(table.id), let only = table.onlyIdentity(at: rowid) { return only }
         let content = try hash(row, rowid, table) { _, place in circle[place].map { .reference($0) } }
         return goesByValues(table) ? identity(ofRowThatHolds: content) : content
     }

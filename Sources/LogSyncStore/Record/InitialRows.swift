@@ -22,7 +22,8 @@ struct InitialRows {
         let transaction = try recorder.transaction()
         let stamp = Stamp(peer: transaction.stamp.peer, sequence: transaction.stamp.sequence, time: .zero)
         let identities = FoundIdentities(
-            store, recorder, byValues: try LaterRows(store).known(), reading: source,
+            store, recorder, byValues: try LaterRows(store).known(), byKey: try LaterRows(store).known(LaterRows.byKey),
+            reading: source,
             known: { [connection] integer, table in
                 try ClockTable(table: table, connection: connection).identity(at: integer)
             },

@@ -10,17 +10,18 @@ import LogSyncState
 struct LaterRows {
     static let setting = "found"
     static let byValues = "values"
+    /// Says that the only row that a table can have is the same for all, be it found.
+    static let byKey = "key"
 
     private let store: OpenStore
 
     init(_ store: OpenStore) { self.store = store }
 
     /// The tables, by id, of which the content says so.
-    func known() throws -> Set<Int64> {
+    func known(_ value: String = byValues) throws -> Set<Int64> {
         let names = Set(
             try store.connection.rows(
-                "SELECT target FROM logsync_setting WHERE kind = ? AND value = ?", .text(Self.setting),
-                .text(Self.byValues)
+                "SELECT target FROM logsync_setting WHERE kind = ? AND value = ?", .text(Self.setting), .text(value)
             ).map { String(text: $0[0]).folded })
         guard !names.isEmpty else { return [] }
         return Set(store.catalog.tables.filter { names.contains($0.name.folded) }.map(\.id))
@@ -36,12 +37,13 @@ struct LaterRows {
             guard table.kind == .surrogate, try known.contains(table.id) || !HiddenRows(store).hasAny(of: table) else {
                 continue
             }
-            found.insert(table.id)
+            let isOnly = table.schema.onlyInteger != nil && !known.contains(table.id)
+            if !isOnly { found.insert(table.id) }
             guard
                 try !known.contains(table.id)
                     && store.connection.integer("SELECT 1 FROM \(table.quoted) LIMIT 1") != nil
             else { continue }
-            try Settings(store).set(Self.setting, table.name, Self.byValues)
+            try Settings(store).set(Self.setting, table.name, isOnly ? Self.byKey : Self.byValues)
         }
         return found
     }

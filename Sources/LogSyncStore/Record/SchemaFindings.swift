@@ -31,9 +31,9 @@ package struct SchemaFindings: Sendable, Equatable {
     /// When rows were written of tables, by id, in which it has been decided what columns are.
     var undecidedWrites: [Int64: UndecidedWrites] = [:]
 
-    /// Columns that have come, by table id, by the places of the records of rows that programs have written before, and by column
-    /// id, in which these rows hold what has been made of what they held at the last look (``ReplacedValues``).
-    var uneditedBefore: [Int64: [Int64: Set<Int>]] = [:]
+    /// In which columns that have come rows hold what has been made of what they held at the last look, and in which of something
+    /// else (``ReplacedValues``), by table id and by the places of the records of rows that programs have written before.
+    var replacedValues: [Int64: [Int64: ReplacedValues.Findings]] = [:]
 
     /// References that columns to other tables have in place of those of columns that have gone, by table id.
     var movedReferences: [Int64: MovedReferences] = [:]
@@ -95,7 +95,7 @@ package struct SchemaFindings: Sendable, Equatable {
         isAfterMigration = isAfterMigration || other.isAfterMigration
         newTables.formUnion(other.newTables)
         undecidedWrites.merge(other.undecidedWrites) { $1 }
-        uneditedBefore.merge(other.uneditedBefore) { $1 }
+        replacedValues.merge(other.replacedValues) { $1 }
         movedReferences.merge(other.movedReferences) { $1 }
         tablesByValues.formUnion(other.tablesByValues)
         returnedTables.formUnion(other.returnedTables)

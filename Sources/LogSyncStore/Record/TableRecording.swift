@@ -105,7 +105,7 @@ final class TableRecording {
             // What columns say that nobody has written is not always what they show.
             !store.policies.recordsWholeRows(table.name),
             // What went may have been put into it, and what has been deleted elsewhere.
-            try !findings.newTables.contains(table.id)
+            try !findings.newTables.contains(table.id) && (table.kind != .natural || findings.gone.tables.isEmpty)
                 || findings.gone.isEmpty && AbsentTombstones(store).identities(of: table.name).isEmpty
         else { return false }
         return try !store.isContested(table)
@@ -130,7 +130,9 @@ final class TableRecording {
     func edit(of row: RowRecorder.Row, isChanged: Bool, behind position: Int, after known: Int64) throws -> Int64? {
         if let own = try programWrite(to: row.key, row.touched, in: position) { return own }
         // Of a row that holds in all other columns what it did, a column that has gone was written.
-        if !isChanged || isMadeOfEdit(row, in: position), let lost = try lostEdit(of: row.key) { return lost }
+        if !isChanged || isMadeOfEdit(row, in: position, isSure: known > 0), let lost = try lostEdit(of: row.key) {
+            return lost
+        }
         if let time = movedReferenceTime(of: row, in: position) { return time > known ? time : nil }
         return try recorder.moved.time(of: row, in: position, of: table).flatMap { $0 > known ? $0 : nil }
     }
@@ -155,12 +157,15 @@ final class TableRecording {
     }
 
     /// Whether a row holds in a new column what has been made of something that a program had written to one that has gone.
-    private func isMadeOfEdit(_ row: RowRecorder.Row, in position: Int) -> Bool {
+    ///
+    /// - Parameter isSure: whether that has to be certain: what others have written to the new one they have.
+    private func isMadeOfEdit(_ row: RowRecorder.Row, in position: Int, isSure: Bool) -> Bool {
         guard let record = row.touched.origin ?? row.touched.formerRecord,
-            let unedited = recorder.findings.uneditedBefore[table.id]?[record],
+            let found = recorder.findings.replacedValues[table.id]?[record],
             !table.key.contains(where: { $0.index == position })
         else { return false }
-        return !unedited.contains(table.columns[position].id)
+        let id = table.columns[position].id
+        return isSure ? found.edited.contains(id) : !found.unedited.contains(id)
     }
 
     /// When a program has written a row before the migration's last pass, in a column that may have gone since.

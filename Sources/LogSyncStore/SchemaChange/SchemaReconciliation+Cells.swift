@@ -83,21 +83,21 @@ extension SchemaReconciliation {
             try ForgottenColumns(store).takeBack(table.columnNames[id], of: table)
         }
         findings.undecidedWrites[table.id] = writes
-        findings.uneditedBefore[table.id] = replaced?.unedited
+        findings.replacedValues[table.id] = replaced?.findings
         findings.movedReferences[table.id] = moved
     }
 
     /// What records say of columns that were dropped, before it goes.
-    func goneValues(of dropped: [Int], in table: TrackedTable) throws -> [GoneValues.Times] {
-        var times = Array(repeating: GoneValues.Times(), count: dropped.count)
+    func goneValues(of dropped: [Int], in table: TrackedTable) throws -> [GoneValues.Column] {
+        var columns = dropped.map { GoneValues.Column(name: table.columnNames[$0], times: [:]) }
         let clock = ClockTable(table: table, connection: connection)
         for row in try connection.rows("SELECT row FROM \(table.clock)") {
             guard let record = try clock.record(at: row[0].asInteger) else { continue }
             for (index, id) in dropped.enumerated() where id < record.digests.count {
-                times[index].note(record.digests[id], record.state.cell(id), record.state)
+                columns[index].times.note(record.digests[id], record.state.cell(id), record.state)
             }
         }
-        return times
+        return columns
     }
 
     /// Keeps what a record says of columns that were dropped where the row holds it still, in whatever column: that may turn out

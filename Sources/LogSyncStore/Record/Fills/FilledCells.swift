@@ -20,13 +20,9 @@ extension CellState {
         return additions.isEmpty && versions.allSatisfy { inserts.contains($0.stamp) }
     }
 
-    /// Whether migrations alone have given the cell what it holds, and no insert or update.
+    /// Whether migrations alone have given the cell what it holds, and no program's insert or update.
     func isFilled(_ row: RowClock) -> Bool {
         let inserts = row.insertEntries
-        return additions.isEmpty
-            && versions.allSatisfy { version in
-                version.stamp.time == .zero
-                    && !inserts.contains { $0.peer == version.stamp.peer && $0.sequence == version.stamp.sequence }
-            }
+        return additions.isEmpty && versions.allSatisfy { $0.stamp.time == .zero && !inserts.contains($0.stamp) }
     }
 }

@@ -9,10 +9,16 @@ struct GoneValues: Sendable, Equatable {
     /// that an insert or a migration has given.
     typealias Times = [UInt32: Int64]
 
+    struct Column: Sendable, Equatable {
+        /// Its name in logs.
+        var name: String
+        var times: Times
+    }
+
     /// Dropped tables, by their names in logs.
     var tables: [String] = []
     /// Of columns that were dropped, by the ids of their tables.
-    var columns: [Int64: [Times]] = [:]
+    var columns: [Int64: [Column]] = [:]
     /// When programs first wrote, in milliseconds since 1970, to one of these tables what nobody has recorded; nil for never.
     var unrecorded: Int64?
 

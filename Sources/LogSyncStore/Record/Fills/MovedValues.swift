@@ -38,8 +38,13 @@ final class MovedValues {
         return gone.unrecorded ?? (row.touched.milliseconds > 0 ? row.touched.milliseconds : recorder.milliseconds)
     }
 
+    /// Whether a row of that key was in a table that went.
+    func isFormer(_ row: RowRecorder.Row, of table: TrackedTable) throws -> Bool {
+        try table.kind == .natural && !gone.tables.isEmpty && !formerRows(of: row.identity).isEmpty
+    }
+
     /// The same where a row of that key in a table that went held the value: in a column of that name, or one that tells rows.
-    private func time(ofFormer row: RowRecorder.Row, in position: Int, of table: TrackedTable) throws -> Int64? {
+    func time(ofFormer row: RowRecorder.Row, in position: Int, of table: TrackedTable) throws -> Int64? {
         guard table.kind == .natural, !gone.tables.isEmpty else { return nil }
         let digest = UInt32(truncatingIfNeeded: row.values.digests[position])
         let name = table.columns[position].name.folded
@@ -84,7 +89,7 @@ final class MovedValues {
     private var all: [GoneValues.Times] {
         get throws {
             if let known { return known }
-            var all = Array(gone.columns.values.joined())
+            var all = gone.columns.values.joined().map(\.times)
             for name in gone.tables {
                 for column in try DroppedRows(recorder.store).drop(of: name)?.columns.indices ?? 0..<0 {
                     all.append(try times(of: column, in: name))
@@ -101,6 +106,10 @@ final class MovedValues {
         var found: GoneValues.Times?
         while true {
             let sample = try Sample(position, of: table, recorder, except: found ?? [:])
+            if found == nil, let times = namesake(of: position, in: table), sample.isTold(by: times) {
+                found = times
+                continue
+            }
             guard sample.count >= (found == nil ? Sample.least : 2), let times = try source(of: sample, in: table)
             else {
                 return found
@@ -109,8 +118,17 @@ final class MovedValues {
         }
     }
 
+    /// The column of the same name that went from the table of the rows which this one's key names.
+    private func namesake(of position: Int, in table: TrackedTable) -> GoneValues.Times? {
+        guard table.key.count == 1, case let key = table.columns[table.key[0].index].local.folded else { return nil }
+        let parents = table.schema.foreignKeys.filter { $0.from.map(\.folded) == [key] }.map(\.parent.folded)
+        let columns = recorder.store.catalog.tables.filter { parents.contains($0.schema.name.folded) }
+            .flatMap { gone.columns[$0.id] ?? [] }
+        return columns.first { $0.name.folded == table.columns[position].name.folded }?.times
+    }
+
     private func source(of sample: Sample, in table: TrackedTable) throws -> GoneValues.Times? {
-        let columns = gone.columns.filter { $0.key != table.id }.values.joined()
+        let columns = gone.columns.filter { $0.key != table.id }.values.joined().map(\.times)
         var (most, found): (Int, GoneValues.Times?) = (0, nil)
         for column in columns {
             let matches = Set(column.keys).intersection(sample.digests)
@@ -155,6 +173,9 @@ final class MovedValues {
                 if statement.value(0).tellsRows { telling.insert(digest) }
             }
         }
+
+        /// Whether one value is enough to tell that all are from a column which bears the same name.
+        func isTold(by times: GoneValues.Times) -> Bool { !telling.isDisjoint(with: times.keys) }
 
         /// Whether values that a column held are so many that these are from there.
         func shows(_ matches: Set<UInt32>) -> Bool {

@@ -39,6 +39,8 @@ struct ReplacedValues {
     /// What has been made of a value, by digests; nil where rows differ in that.
     private var made: [Pair: [UInt32: UInt32?]] = [:]
     private var written: [Written] = []
+    /// Of which rows that held the same have got the same: so the one says something of the other.
+    private var repeated: Set<Pair> = []
 
     /// - Parameters:
     ///   - gone: the columns, by id, as are the new ones.
@@ -69,7 +71,7 @@ struct ReplacedValues {
                 if isWritten {
                     written.append(Written(record: position, pair: pair, former: former, present: present))
                 } else if let known = made[pair]?[former] {
-                    if known != present { made[pair]?[former] = .some(nil) }
+                    if known == present { repeated.insert(pair) } else { made[pair]?[former] = .some(nil) }
                 } else if made[pair]?.count ?? 0 < Self.most {
                     made[pair, default: [:]][former] = present
                 }
@@ -77,9 +79,17 @@ struct ReplacedValues {
         }
     }
 
-    /// The columns that have come, by id, in which a row that a program has written holds what has been made of the value that
-    /// was recorded, or may well do so; by the places of the records. What is in the others a program has written.
-    var unedited: [Int64: Set<Int>] {
+    /// Columns that have come, by id, of one row that a program has written.
+    struct Findings: Equatable {
+        /// Those in which it holds what has been made of the value that was recorded, or may well do so. What is in the others a
+        /// program has written.
+        var unedited: Set<Int> = []
+        /// Those in which it holds something else than rows that others have not written, which is no guess.
+        var edited: Set<Int> = []
+    }
+
+    /// By the places of the records.
+    var findings: [Int64: Findings] {
         /// Of how many values the same has been made, by pairs: a column may say nothing of another.
         let functions = made.filter { !$1.values.contains(nil) }.mapValues { values in
             values.values.reduce(into: [UInt32: Int]()) { counts, made in
@@ -87,6 +97,7 @@ struct ReplacedValues {
             }
         }
         var found: [Int64: [Int: Bool]] = [:]
+        var edited: [Int64: Set<Int>] = [:]
         for row in written {
             let isEdited: Bool
             if let counts = functions[row.pair] {
@@ -100,10 +111,16 @@ struct ReplacedValues {
             } else {
                 continue
             }
+            if isEdited, functions[row.pair] != nil, repeated.contains(row.pair) {
+                edited[row.record, default: []].insert(row.pair.new)
+            }
             found[row.record, default: [:]][row.pair.new, default: false] =
                 isEdited
                 || found[row.record]?[row.pair.new] ?? false
         }
-        return found.mapValues { Set($0.filter { !$1 }.keys) }
+        return found.reduce(into: [:]) { findings, row in
+            findings[row.key] = Findings(
+                unedited: Set(row.value.filter { !$1 }.keys), edited: edited[row.key] ?? [])
+        }
     }
 }

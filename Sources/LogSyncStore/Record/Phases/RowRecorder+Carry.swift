@@ -26,28 +26,30 @@ extension RowRecorder {
         _ stamp: Stamp
     ) throws -> Bool {
         let moved = try movedValues(of: row)
+        let isOfMigration = isOfMigration(row)
+        if isOfMigration && carried != nil { fill(&state, &cells, stamp) }
         note(moved, unless: carried, in: &state, &cells, stamp)
         var isShown = false
         for (name, cell) in (carried?.cellsByName ?? [:]).sorted(by: { $0.key < $1.key }) {
             guard let value = cell.versions.max(by: { store.precedes($0.stamp, $1.stamp) })?.value else { continue }
-            let version = Version(stamp: stamp, value: value)
+            // It stays an edit, at its time, for a third peer that comes with its own migration, and for a column here that turns
+            // out to be this one.
+            let time = isOfMigration ? Self.time(ofEdit: cell, in: carried) ?? .zero : nil
+            var version = Version(stamp: stamp, value: value)
+            version.stamp.time = time ?? stamp.time
             guard let position = table.positions[name.folded] else {
                 state.cellsByName[name] = CellState(versions: [version])
-                cells.append(TransactionWriter.Cell(column: name, value: value))
+                cells.append(TransactionWriter.Cell(column: name, value: value, time: time))
                 continue
             }
             // Of what a migration has made of nothing that is known to have been edited, programs' edits count.
             let isWritten = try Self.isLater(
                 cell,
-                than: moved[position] ?? (isOfMigration(row) ? recorder.moved.time(ofAny: row, in: position) : nil),
+                than: moved[position] ?? (isOfMigration ? recorder.moved.time(ofAny: row, in: position) : nil),
                 of: carried)
             guard isDefault(row[position], position) || isWritten else { continue }
             let column = table.columns[position]
-            // It stays an edit, at its time, for a third peer that comes with its own migration.
-            let time = isWritten && isOfMigration(row) ? cell.stamps.map(\.time).max() : nil
-            var own = version
-            own.stamp.time = time ?? stamp.time
-            state.setCell(column.id, CellState(versions: [own]))
+            state.setCell(column.id, CellState(versions: [version]))
             for index in cells.indices where cells[index].column == column.name {
                 cells[index].value = value
                 cells[index].time = time
@@ -58,15 +60,23 @@ extension RowRecorder {
     }
 
     /// When what a migration has put into a row of a new table was written, where it has come from a column or a table that
-    /// went.
+    /// went. A migration that was stopped in between may have put it into a table that was there by then.
     ///
     /// - Returns: by position, in Unix milliseconds; 0 for what no program has edited.
     private func movedValues(of row: Row) throws -> [Int: Int64] {
-        guard isOfMigration(row) else { return [:] }
+        let isOfMigration = isOfMigration(row)
+        guard try isOfMigration || recorder.moved.isFormer(row, of: table) else { return [:] }
         let keys = Set(table.key.map(\.index))
         var times: [Int: Int64] = [:]
-        for position in table.columns.indices where !keys.contains(position) && !isDefault(row[position], position) {
-            times[position] = try recorder.moved.time(of: row, in: position, of: table)
+        for position in table.columns.indices where !keys.contains(position) {
+            if isDefault(row[position], position) {
+                if !isOfMigration { times[position] = 0 }
+            } else {
+                times[position] =
+                    try isOfMigration
+                    ? recorder.moved.time(of: row, in: position, of: table)
+                    : recorder.moved.time(ofFormer: row, in: position, of: table)
+            }
         }
         return times
     }
@@ -77,8 +87,23 @@ extension RowRecorder {
     private static func isLater(
         _ cell: CellState, than moved: @autoclosure () throws -> Int64?, of row: RowClock?
     ) rethrows -> Bool {
-        guard let row, !cell.isInserted(row), !cell.isFilled(row), let moved = try moved() else { return false }
-        return cell.stamps.contains { $0.time.milliseconds >= moved }
+        guard let edited = time(ofEdit: cell, in: row), let moved = try moved() else { return false }
+        return edited.milliseconds >= moved
+    }
+
+    /// When a program last wrote what is known of a cell; nil where none has.
+    private static func time(ofEdit cell: CellState, in row: RowClock?) -> HybridTime? {
+        guard let row, !cell.isInserted(row), !cell.isFilled(row) else { return nil }
+        return cell.stamps.map(\.time).max()
+    }
+
+    /// Lets what a migration has put into a row that others have be fills: it was written by nobody, whatever the row covers.
+    private func fill(_ state: inout RowClock, _ cells: inout [TransactionWriter.Cell], _ stamp: Stamp) {
+        let filled = Stamp(peer: stamp.peer, sequence: stamp.sequence, time: .zero)
+        for column in table.columns {
+            state.setCell(column.id, CellState(versions: [Version(stamp: filled, value: nil)]))
+        }
+        for index in cells.indices { cells[index].time = .zero }
     }
 
     /// Gives cells the times at which programs have written them before a migration put them here.
@@ -86,12 +111,14 @@ extension RowRecorder {
         _ moved: [Int: Int64], unless given: RowClock?, in state: inout RowClock,
         _ cells: inout [TransactionWriter.Cell], _ stamp: Stamp
     ) {
-        for (position, milliseconds) in moved.sorted(by: { $0.key < $1.key }) where milliseconds > 0 {
+        for (position, milliseconds) in moved.sorted(by: { $0.key < $1.key })
+        where milliseconds > 0 || stamp.time != .zero {
             let column = table.columns[position]
             let known = given?.cellsByName.first { $0.key.folded == column.name.folded }?.value
             if let known, Self.isLater(known, than: milliseconds, of: given) { continue }
             var own = stamp
-            own.time = recorder.time(captured: milliseconds, above: known?.stamps ?? [])
+            own.time =
+                milliseconds > 0 ? recorder.time(captured: milliseconds, above: known?.stamps ?? []) : .zero
             state.setCell(column.id, CellState(versions: [Version(stamp: own, value: nil)]))
             for index in cells.indices where cells[index].column == column.name { cells[index].time = own.time }
         }

@@ -62,14 +62,18 @@ extension TableRecording {
             // A row that is parked is a row already: this one came later. So is one of a table that was dropped.
             return reserved
         }
+        let isFound = recorder.findings.newTables.contains(table.id) && touched.insertMilliseconds == 0
+        if !(isFound && recorder.findings.tablesByValues.contains(table.id)),
+            let only = table.onlyIdentity(at: key.rowid), try clock.row(of: only) == nil
+        {
+            return only
+        }
         if let rowid = key.rowid, touched.isReinserted, let former = deletedIdentity(at: rowid),
             try isStillNamed(rowid)
         {
             return former
         }
-        if recorder.findings.newTables.contains(table.id), touched.insertMilliseconds == 0,
-            let rowid = touched.rowid ?? key.rowid, let row = try reader.row(at: rowid)
-        {
+        if isFound, let rowid = touched.rowid ?? key.rowid, let row = try reader.row(at: rowid) {
             if let moved = try recorder.arrived.movedIdentity(of: row, table) { return moved }
             // A row that has stayed may have the identity already; of rows that hold the same, without a key, one further.
             var identity = try recorder.arrived.foundIdentity(of: row, rowid, table)

@@ -203,6 +203,10 @@ extension Store {
                 choice.isOfChosenColumns
                 ? "columns=" + (try KeyList.encode(key)) : choice.kind.rawValue
             try settings.write("identity", table, setting)
+            // Those who join what others have founded without it find rows as these did.
+            if plan.settings.isEmpty, choice.kind == .surrogate, choice.schema.onlyInteger != nil {
+                try settings.write(LaterRows.setting, table, LaterRows.byKey)
+            }
         }
         for choice in tracked where choice.schema.isAutoincrement {
             let number = try connection.integer(
