@@ -106,17 +106,23 @@ struct ClockLayoutChange {
     }
 
     private func renameOldTables(hasUnique: Bool) throws {
-        try connection.execute("ALTER TABLE \(table.clock) RENAME TO \(old)")
-        for index in ["identity", "conflict"] {
-            try connection.execute("DROP INDEX IF EXISTS \(table.clock)_\(index)")
-        }
+        try rename(table.clock, to: old)
         try connection.execute("CREATE INDEX \(old)_identity ON \(old)(identity) WHERE identity IS NOT NULL")
-        try connection.execute("ALTER TABLE \(table.pending) RENAME TO \(oldPending)")
+        try rename(table.pending, to: oldPending)
         if hasUnique {
-            try connection.execute("ALTER TABLE \(table.unique) RENAME TO \(oldUnique)")
+            try rename(table.unique, to: oldUnique)
         } else {
             try connection.execute("CREATE TABLE \(oldUnique)(digest INTEGER, row INTEGER)")
         }
+    }
+
+    /// Gives a table of logsync's own another name, without its indexes. ALTER TABLE would read the whole schema of the program,
+    /// and fails where that names a table that is gone, or a collation that only the program has.
+    private func rename(_ name: String, to other: String) throws {
+        let declaration = try connection.scalar(
+            "SELECT sql FROM sqlite_schema WHERE type = 'table' AND name = ?", .text(name))
+        try connection.execute(String(text: declaration ?? .null).replacing(name, with: other, maxReplacements: 1))
+        try connection.execute("INSERT INTO \(other) SELECT * FROM \(name); DROP TABLE \(name)")
     }
 
     /// - Parameter times: when rows were written, as it was captured under another key; nil where there is none.
