@@ -74,6 +74,19 @@ import Testing
         #expect(own.allSatisfy { $0.isLocal })
     }
 
+    @Test("The log calls a table by the name that it has now, whichever it had when it was written to")
+    func renamed() async throws {
+        try a.execute("INSERT INTO tag VALUES('red', 'f00')")
+        for machine in [a, b] { try machine.execute("ALTER TABLE tag RENAME TO label") }
+        try await settle(a, b)
+        try a.execute("UPDATE label SET color = 'e00'")
+        try await settle(a, b)
+        for name in ["label", "tag"] {
+            let written = try await b.with { try await $0.log(table: name) }
+            #expect(written.map { $0.changes.keys.sorted() } == [["label"], ["label"]])
+        }
+    }
+
     @Test("Many rows recorded or imported at once are listed like few", arguments: [3, 700, 10_050])
     func many(count: Int) async throws {
         let numbers = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < \(count)) "

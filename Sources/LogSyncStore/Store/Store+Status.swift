@@ -72,7 +72,7 @@ extension Store {
         return version & 0xFFFF_FFFF | database.openings << 32
     }
 
-    /// Newest first. With `after`, those with greater tokens, oldest first.
+    /// Newest first. With `after`, those with greater tokens, oldest first. Tables have the names that they have now.
     ///
     /// - Throws: `usage` for a table that this store does not know.
     package func history(
@@ -98,6 +98,9 @@ extension Store {
                     [String: ChangeCounts].self, from: Data(statement.bytes(6)))
                 counts[SettingTable.name] = nil
                 if let names, names.isDisjoint(with: counts.keys) { continue }
+                counts = counts.reduce(into: [:]) { named, table in
+                    named[store.catalog[table.key]?.schema.name ?? table.key, default: ChangeCounts()] += table.value
+                }
                 entries.append(
                     HistoryEntry(
                         token: statement.integer(0),
