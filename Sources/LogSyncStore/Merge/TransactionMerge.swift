@@ -14,12 +14,13 @@ import LogSyncState
 ///    (``BatchInsertMerge``, ``BatchChangeMerge``). Which those are, ``TrackedTable`` and the group say; a row that turns out
 ///    to be another is left.
 /// 2. **Row by row** (``RowMerge``). A row that refers to a row that is not here waits until all groups have come.
-/// 3. **Rows that waited for others**, again and again while that finds more; what is left refers to each other in a circle or
-///    to nothing, and gets reserved integers.
+/// 3. **Rows that waited for others**, again and again while that finds more. Where it does not, the rows that SQLite has
+///    refused so far are decided as if the transaction ended here: a tree need not be decided for its root. What is left refers
+///    to each other in a circle or to nothing, and gets reserved integers.
 /// 4. **Constraints.** A row that SQLite refused, or of which it could not be told whether its parents are shown, is beside
 ///    its table by then (``UndecidedRow``). With the whole transaction applied, ``ShownRowsPass`` decides which rows are shown.
 ///
-/// The one exception to "apply, then decide": under `delete-loses` a delete that took edits of this peer is answered by an
+/// The other exception to "apply, then decide": under `delete-loses` a delete that took edits of this peer is answered by an
 /// insert of this peer's own, in the same SQLite transaction, before it is decided what is shown.
 ///
 /// Example: a transaction inserts a note into a folder and the folder itself, and another row has the folder's unique name. The
@@ -196,17 +197,40 @@ final class TransactionMerge {
     }
 
     private func applyDeferredRows() throws {
+        var decisions = 0
         while !deferred.isEmpty {
             let waiting = parentsFirst(deferred)
             deferred = []
             for row in waiting { try apply(row, mayDefer: true) }
             guard deferred.count == waiting.count else { continue }
+            if decisions < Self.mostEarlyDecisions, try decideEarly() {
+                decisions += 1
+                continue
+            }
             let left = deferred
             deferred = []
             try reserveIntegers(for: left)
             for row in left { try apply(row, mayDefer: false) }
         }
     }
+
+    /// How often contested rows are decided before those that refer to them: each time all that wait are gone through.
+    private static let mostEarlyDecisions = 16
+
+    /// Decides the rows that a constraint has refused so far, as if the transaction ended here, so that what refers to them, and
+    /// contests nothing itself, need not be decided with them: it may be a whole tree.
+    ///
+    /// - Returns: false where there are none, or where a setting of the transaction may decide otherwise.
+    private func decideEarly() throws -> Bool {
+        guard !undecided.isEmpty, counts[SettingTable.name] == nil else { return false }
+        let refused = undecided
+        undecided = []
+        undecidedNames = UndecidedNames()
+        try ShownRowsPass(store, shownRows: shownRows).run(refused, touching: touchedTables, notes: notes)
+        return true
+    }
+
+    private var touchedTables: Set<Int64> { Set(counts.keys.compactMap { store.catalog[$0]?.id }) }
 
     /// Rows after those of them that they refer to, but in circles: one by one they would be gone through as often as one
     /// waits for another.
@@ -268,9 +292,8 @@ final class TransactionMerge {
             store.cached.hasLateRenames = nil
             try PolicyChange(store: store, shownRows: shownRows).apply()
         }
-        let touched = Set(counts.keys.compactMap { store.catalog[$0]?.id })
         try ShownRowsPass(store, shownRows: shownRows)
-            .run(undecided, formerRows: formerRows, touching: touched, notes: notes)
+            .run(undecided, formerRows: formerRows, touching: touchedTables, notes: notes)
         try dangling.settle()
     }
 }
