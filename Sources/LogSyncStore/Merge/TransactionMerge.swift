@@ -214,7 +214,7 @@ final class TransactionMerge {
         }
     }
 
-    /// How often contested rows are decided before those that refer to them: each time all that wait are gone through.
+    /// How often contested rows are decided before what refers to them: each time all that wait are gone through.
     private static let mostEarlyDecisions = 16
 
     /// Decides the rows that a constraint has refused so far, as if the transaction ended here, so that what refers to them, and
