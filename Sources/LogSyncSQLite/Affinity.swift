@@ -98,10 +98,10 @@ package enum Affinity {
 }
 
 extension TableSchema {
-    /// Whether a column certainly gives back what is written to it; ``Affinity/keeps(_:)``.
-    package func keeps(_ values: some Sequence<Value>, in column: String) -> Bool {
+    /// Tells whether a column certainly gives back what is written to it; ``Affinity/keeps(_:)``.
+    package func keeper(of column: String) -> (Value) -> Bool {
         let affinity = affinity(of: column)
-        return values.allSatisfy { affinity.keeps($0) && (keepsAnyText || $0.isUnicode) }
+        return keepsAnyText ? { affinity.keeps($0) } : { affinity.keeps($0) && $0.isUnicode }
     }
 
     /// A column's affinity. In a STRICT table ANY takes everything as it is.

@@ -153,6 +153,20 @@ struct LostValueTests {
         #expect(try await c.with { try await $0.conflicts() }.parked.count == 1)
     }
 
+    @Test(
+        "Of a table or column that is not here nothing is given up, and that is an end", arguments: ["table", "column"])
+    func elsewhere(kind: String) async throws {
+        try a.execute(
+            kind == "table"
+                ? "CREATE TABLE extra(id TEXT PRIMARY KEY NOT NULL, x TEXT); INSERT INTO extra VALUES('e', '\(large("x"))')"
+                : "ALTER TABLE note ADD COLUMN extra TEXT; UPDATE note SET extra = '\(large("x"))'")
+        let peer = try await breakDown(a)
+        let report = try await accept(peer, on: b)
+        #expect(report.lost.isEmpty && report.outcome == .held)
+        #expect(report.held.map(\.reason) == [.missingBlob])
+        #expect(try b.notes() == ["one=before"])
+    }
+
     @Test("It is refused where nothing is held, where the peer takes part, and where another has the value")
     func refused() async throws {
         let peer = try await a.peer()

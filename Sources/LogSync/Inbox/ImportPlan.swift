@@ -125,8 +125,9 @@ final class ImportPlan {
 
     /// As ``next()``, without handing anything out: to see what could be imported and what is held.
     ///
-    /// - Parameter isOther: whether what a transaction depends on is another one than the one imported.
-    /// - Parameter note: is told of each transaction that lacks blobs, and which these are.
+    /// - Parameters:
+    ///   - isOther: whether what a transaction depends on is another one than the one imported.
+    ///   - note: is told of each transaction that lacks blobs, and which these are.
     func skip(
         _ isOther: (Dependency) throws -> Bool, lacking note: (Dot, Set<BlobID>) -> Void = { _, _ in }
     ) throws -> Bool {
@@ -331,6 +332,8 @@ final class ImportPlan {
             return try library.blobs.read(id)
         } catch let error as LogSyncError where error.code == .malformedLog {
             isBlobToBlame = true
+            // Nothing stands for a value of a table or column that is not here: it is waited for as ever.
+            forgoesBlobsOf = nil
             throw error
         }
     }

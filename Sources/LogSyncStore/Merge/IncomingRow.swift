@@ -159,8 +159,11 @@ struct GroupTarget {
         for case (let column, let position?) in zip(group.columns, positions) {
             guard table.keeps(column.values, at: position) else { return false }
         }
-        guard group.kind == .insert, omitsKey else { return true }
-        return table.keepsKeys(of: group.identities)
+        guard group.kind == .insert, omitsKey, !table.key.isEmpty else { return true }
+        let keepers = table.key.map { table.schema.keeper(of: table.columns[$0.index].local) }
+        return group.identities.allSatisfy { identity in
+            zip(identity.naturalParts ?? [], keepers).allSatisfy { $1($0.value) }
+        }
     }
 
     /// - Throws: ``UnreadyTable`` where a column refers to other rows at the author, and not here.
@@ -193,15 +196,6 @@ struct GroupTarget {
 extension TrackedTable {
     /// Whether a column gives back just these values.
     func keeps(_ values: [Value], at position: Int) -> Bool {
-        schema.keeps(values, in: columns[position].local)
-    }
-
-    /// Whether the key's columns give back just what these identities say.
-    func keepsKeys(of identities: [RowIdentity]) -> Bool {
-        return identities.allSatisfy { identity in
-            zip(identity.naturalParts ?? [], key).allSatisfy {
-                schema.keeps(CollectionOfOne($0.value), in: columns[$1.index].local)
-            }
-        }
+        values.allSatisfy(schema.keeper(of: columns[position].local))
     }
 }

@@ -30,7 +30,9 @@ extension Replicator {
         }
         report.lost = lost
         report.held = try await sync().held
-        report.snapshot = try await takeSnapshot(orPartial: false)?.file
+        // Where this store lacks what others show, it has an older one at best.
+        let (snapshot, vector) = (try await takeSnapshot(orPartial: false), try await step { try $0.store.vector() })
+        report.snapshot = snapshot.flatMap { $0.vector[peer] >= vector[peer] ? $0.file : nil }
         return report
     }
 }
