@@ -16,6 +16,8 @@ struct ConstraintSolverTests {
         var unique: [String: [Int]] = [:]
         var required: [String: [Int]] = [:]
         var shown: [Candidate] = []
+        /// Rows that are no candidates, by those that are folded into them.
+        var folded: [RowIdentity: RowIdentity] = [:]
 
         func folds(_ table: TrackedTable) -> Bool { merging.contains(table.name) }
         func hasUniqueKeys(_ table: TrackedTable) -> Bool { unique[table.name] != nil }
@@ -30,10 +32,14 @@ struct ConstraintSolverTests {
         func defaults(
             _ rule: ReferenceRule, besides candidates: Candidates, or also: (TrackedTable, Int64) -> [RowIdentity]
         ) -> [Value]? { nil }
-        func winner(of identity: RowIdentity, in table: TrackedTable) -> RowIdentity? { nil }
+        func winner(of identity: RowIdentity, in table: TrackedTable) -> RowIdentity? { folded[identity] }
 
         func redirected(_ rule: ReferenceRule, to winner: RowIdentity, among candidates: Candidates) -> [Value]? {
             [.reference(winner)]
+        }
+
+        func intactValues(_ full: RowState, in table: TrackedTable) -> [Value] {
+            shown.first { $0.name == RowName(table, full.identity) }?.intact ?? []
         }
 
         func keys(of values: [Value], in table: TrackedTable, followsFolded: Bool) -> RowKeys {
@@ -67,7 +73,7 @@ struct ConstraintSolverTests {
             folder, "a",
             sql: """
                 CREATE TABLE tag(id INTEGER PRIMARY KEY, name TEXT UNIQUE);
-                CREATE TABLE note(id INTEGER PRIMARY KEY, tag INTEGER NOT NULL REFERENCES tag);
+                CREATE TABLE note(id INTEGER PRIMARY KEY, tag INTEGER NOT NULL REFERENCES tag, title TEXT);
                 CREATE TABLE link(id INTEGER PRIMARY KEY, tag INTEGER REFERENCES tag ON DELETE SET NULL);
                 CREATE TABLE person(
                     id INTEGER PRIMARY KEY, name TEXT UNIQUE, spouse INTEGER NOT NULL REFERENCES person);
@@ -131,6 +137,37 @@ struct ConstraintSolverTests {
         let decisions = try decide([try row("tag", 1, text("work")), try row("tag", 2, text("work")), note])
         #expect(decisions == [.shown, .folded(identity(1)), .shown])
         #expect(note.shown == [reference(1)])
+    }
+
+    @Test(arguments: [(4, 3), (3, 4)] as [(UInt8, UInt8)])
+    mutating func `rows that share a key because what one refers to was folded are one, whichever is older`(
+        of: UInt8, and: UInt8
+    ) throws {
+        rows.merging = ["tag"]
+        rows.unique["link"] = [0]
+        let tags = [try row("tag", 1, text("work")), try row("tag", 2, text("work"))]
+        let links = [try row("link", of, reference(1)), try row("link", and, reference(2))]
+        let both = (Candidate.Decision.shown, Candidate.Decision.folded(identity(3)))
+        #expect(
+            try decide(tags + links) == [.shown, .folded(identity(1))]
+                + (of < and ? [both.0, both.1] : [both.1, both.0]))
+        // The same where the older one is shown and not to be decided.
+        rows.hasFolded = true
+        rows.folded = [identity(2): identity(1)]
+        let (older, younger) = of < and ? (links[0], links[1]) : (links[1], links[0])
+        rows.shown = [tags[0], older]
+        if older === links[1] { older.redirect(try #require(rows.rules.of(older.table).first), to: [reference(1)]) }
+        #expect(try decide([younger]) == [both.1])
+    }
+
+    @Test mutating func `rows that share another key are two, whatever was folded`() throws {
+        rows.merging = ["tag"]
+        rows.unique["note"] = [0, 1]
+        let tags = [try row("tag", 1, text("work")), try row("tag", 2, text("work"))]
+        let notes = [
+            try row("note", 3, reference(1), text("same")), try row("note", 4, reference(2), text("same")),
+        ]
+        #expect(try decide(tags + notes) == [.shown, .folded(identity(1)), .shown, .parked("unique")])
     }
 
     @Test func `of many rows of one key the oldest is shown`() throws {

@@ -120,8 +120,10 @@ struct ParkedMigrationTests {
         for machine in [a, b] { #expect(try rows(machine) == ["dup b -", "other first chosen"]) }
     }
 
-    @Test("holds in a new column of the key what the row holds that is shown in its place, where it is folded")
-    func folded() async throws {
+    @Test(
+        "holds in a new column of the key what the row holds that is shown in its place, where it is folded",
+        arguments: [["at", "al", "bt", "bl"], ["bt", "at", "al", "bl"]])
+    func folded(order: [String]) async throws {
         let world = try World()
         let a = try world.machine("a")
         try a.execute(
@@ -134,12 +136,14 @@ struct ParkedMigrationTests {
         try await a.with { _ = try await $0.setPolicy("unique-merge", for: "tag") }
         try await settle(a)
         let b = try await world.clone("b")
-        for machine in [a, b] {
+        // Whose tag is older, and whose link, says which of them is folded into which.
+        for step in order {
+            let machine = step.hasPrefix("a") ? a : b
             try machine.execute(
-                """
-                INSERT INTO tag(name) VALUES('\(machine.name)'), ('work');
-                INSERT INTO link SELECT 'n', id, 'by \(machine.name)' FROM tag WHERE name <> 'first'
-                """)
+                step.hasSuffix("t")
+                    ? "INSERT INTO tag(name) VALUES('\(machine.name)'), ('work')"
+                    : "INSERT INTO link SELECT 'n', id, 'by \(machine.name)' FROM tag WHERE name <> 'first'")
+            try await Task.sleep(for: .milliseconds(2))
         }
         try await settle(a, b)
         let migration = """

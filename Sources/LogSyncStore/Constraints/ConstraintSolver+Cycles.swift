@@ -61,7 +61,7 @@ extension ConstraintSolver {
             let probed = try keys(of: row)
             if let refusal = probed.refusal { return refuse(row, .parked(refusal)) }
             if let blocker = try blocker(of: row, probed.keys, together: names) {
-                return refuse(row, decision(of: row, blockedBy: blocker))
+                return refuse(row, try decision(of: row, blockedBy: blocker))
             }
             markShown(row, probed.keys)
         }

@@ -32,21 +32,21 @@ final class ConstraintSolver {
     ///
     /// Unchecked: it is caught where it is thrown, on one thread.
     struct Wanted: Error, @unchecked Sendable { var rows: [(table: TrackedTable, position: Int64)] }
-    private let candidates: Candidates
-    private let surroundings: any Surroundings
+    let candidates: Candidates
+    let surroundings: any Surroundings
     let rules: ReferenceRules
     private var parentIndex: [ParentKey: [Candidate]] = [:]
     /// Candidates by the integers that they had when they were found, of tables to which defaults refer.
     private var founders: [FirstInteger: [Candidate]] = [:]
     var shownKeys: [SharedKey: [Candidate]] = [:]
     /// Candidates that have to be decided after others, as turned out on the way.
-    private var order: [RowName: Set<RowName>] = [:]
-    private var isOutOfOrder = false
-    private var wanted: [(table: TrackedTable, position: Int64)] = []
+    var order: [RowName: Set<RowName>] = [:]
+    var isOutOfOrder = false
+    var wanted: [(table: TrackedTable, position: Int64)] = []
     /// Of candidates with every reference intact.
     private var intactKeys: [RowName: RowKeys] = [:]
     /// What a candidate's decision waits for.
-    private var edges: [RowName: [Candidate]] = [:]
+    private(set) var edges: [RowName: [Candidate]] = [:]
 
     private struct FirstInteger: Hashable {
         var table: Int64
@@ -216,7 +216,7 @@ final class ConstraintSolver {
         return try surroundings.rowsInCycles(with: candidate, potentialKeys(of: candidate), besides: candidates)
     }
 
-    private func intactKeys(of candidate: Candidate) throws -> RowKeys {
+    func intactKeys(of candidate: Candidate) throws -> RowKeys {
         if let known = intactKeys[candidate.name] { return known }
         let keys = try surroundings.keys(of: candidate.intact, in: candidate.table, followsFolded: false)
         intactKeys[candidate.name] = keys
@@ -315,7 +315,7 @@ final class ConstraintSolver {
         if let refusal = row.refusal {
             candidate.decision = .parked(refusal)
         } else if let blocker = try blocker(of: candidate, row.keys, together: []) {
-            candidate.decision = decision(of: candidate, blockedBy: blocker)
+            candidate.decision = try decision(of: candidate, blockedBy: blocker)
             let hasSoft = rules.of(candidate.table).contains { $0.strength == .soft && candidate.reference($0) != nil }
             if let position = blocker.position, !hasSoft, candidate.replaced.isEmpty,
                 let mark = try surroundings.mark(at: position, in: candidate.table)
@@ -344,52 +344,5 @@ final class ConstraintSolver {
             guard let key else { continue }
             shownKeys[SharedKey(table: candidate.table.id, index: index, values: key), default: []].append(candidate)
         }
-    }
-
-    struct Blocker {
-        var identity: RowIdentity
-        /// Where it is, where it is no candidate itself.
-        var position: Int64?
-    }
-
-    /// Under `unique-merge` the younger row is folded into the older, and so is one whose key only became another's
-    /// because a row that it refers to was folded.
-    func decision(of candidate: Candidate, blockedBy blocker: Blocker) -> Candidate.Decision {
-        let folds = surroundings.folds(candidate.table) || candidate.isRedirected
-        return folds ? .folded(blocker.identity) : .parked("unique")
-    }
-
-    /// The oldest standing row that shares a key.
-    func blocker(
-        of candidate: Candidate, _ keys: [[KeyPart]?], together: Set<RowName>
-    ) throws -> Blocker? {
-        var found: (full: RowState, position: Int64?)?
-        func consider(_ full: RowState, _ position: Int64?) {
-            if let known = found, surroundings.isOlder(known.full, full) { return }
-            found = (full, position)
-        }
-        for (index, key) in keys.enumerated() {
-            guard let key else { continue }
-            let shared = SharedKey(table: candidate.table.id, index: index, values: key)
-            for other in shownKeys[shared] ?? [] where other !== candidate {
-                let isOrdered =
-                    isOlder(other, candidate) || together.contains(other.name)
-                    || edges[other.name]?.contains { $0 === candidate } ?? false
-                guard isOrdered else {
-                    order[other.name, default: []].insert(candidate.name)
-                    isOutOfOrder = true
-                    continue
-                }
-                consider(other.full, nil)
-            }
-            for other in try surroundings.sharers(of: key, index, in: candidate.table, besides: candidates) {
-                guard surroundings.isOlder(other.full, candidate.full) else {
-                    wanted.append((candidate.table, other.position))
-                    continue
-                }
-                consider(other.full, other.position)
-            }
-        }
-        return found.map { Blocker(identity: $0.full.identity, position: $0.position) }
     }
 }

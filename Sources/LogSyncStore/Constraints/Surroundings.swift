@@ -30,6 +30,8 @@ protocol Surroundings {
 
     // MARK: Rows with the same key
 
+    /// What a row would show if every reference were there, by column position as logs have it.
+    func intactValues(_ full: RowState, in table: TrackedTable) throws -> [Value]
     /// - Parameters:
     ///   - values: by column position, as logs have them.
     ///   - followsFolded: whether a reference to a row that was folded so far means the row that shows in its place.
@@ -66,9 +68,11 @@ struct StoreSurroundings: Surroundings {
     let store: OpenStore
     let neighbours: Neighbours
     let probe: ConstraintProbe
+    private let shownRows: ShownRows
 
     init(_ store: OpenStore, shownRows: ShownRows) {
         self.store = store
+        self.shownRows = shownRows
         neighbours = Neighbours(store, shownRows: shownRows)
         probe = ConstraintProbe(store, shownRows: shownRows)
     }
@@ -100,6 +104,10 @@ struct StoreSurroundings: Surroundings {
 
     func redirected(_ rule: ReferenceRule, to winner: RowIdentity, among candidates: Candidates) throws -> [Value]? {
         try neighbours.redirected(rule, to: winner, among: candidates)
+    }
+
+    func intactValues(_ full: RowState, in table: TrackedTable) throws -> [Value] {
+        try shownRows.intactValues(full, in: table)
     }
 
     func keys(of values: [Value], in table: TrackedTable, followsFolded: Bool) throws -> RowKeys {

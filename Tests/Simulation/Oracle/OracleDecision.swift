@@ -6,9 +6,8 @@ import LogSyncModel
 /// own key; one whose enforcement is off has none at all, and is shown as it is. A row that refers to itself is a single row, and its reference holds. In
 /// a knot it is the soft references between the knot's own rows that count as hard; those that lead out of it are
 /// decided already and are replaced as usual. A row's ancestors in a knot are the rows that it refers to, directly or
-/// through others, by references for which no row stands already; one that itself shares a tuple with a row that stands is folded as it would be outside. A row whose own
-/// key, or any other tuple, became another's because a reference follows a folded row is folded too, whatever its table's
-/// policy. A default that refers to a row which does not stand gives way to NULL.
+/// through others, by references for which no row stands already; one that itself shares a tuple with a row that stands is folded as it would be outside. Two rows of
+/// which one follows a folded row, and that would share no tuple if none did, are folded too, whatever their table's policy. A default that refers to a row which does not stand gives way to NULL.
 struct OracleDecision {
     typealias RowName = OracleShown.RowName
 
@@ -53,13 +52,15 @@ struct OracleDecision {
         var references: [Reference] = []
         var edges: Set<Int> = []
         var fate = Fate.undecided
+        /// Whether a reference follows a row that was folded, as decided last.
+        var isRedirected = false
     }
 
     /// Why a row cannot stand.
     private enum Refusal {
         case parent, notNull
         /// A row that stands shares a tuple.
-        case sharer(Int, isRedirected: Bool)
+        case sharer(Int, byFolding: Bool)
     }
 
     /// A row was decided before an older one that turned out to share a tuple, because a reference follows a folded row.
@@ -286,10 +287,10 @@ struct OracleDecision {
     }
 
     /// Lets a row stand together with `group`. Returns why it cannot; nil where it stands.
-    private func refusal(of node: Int, group: Set<Int>, knot: Set<Int>) throws -> Refusal? {
+    private mutating func refusal(of node: Int, group: Set<Int>, knot: Set<Int>) throws -> Refusal? {
         let table = nodes[node].table
         var values = nodes[node].values
-        var isRedirected = false
+        nodes[node].isRedirected = false
         for reference in nodes[node].references {
             if reference.parents.contains(where: { $0 == node || stands($0, group) }) { continue }
             if reference.isByIdentity, let parent = reference.parents.first,
@@ -301,7 +302,7 @@ struct OracleDecision {
                 for (column, named) in zip(reference.columns, reference.parentColumns) {
                     values[column] = nodes[winner].values[named]
                 }
-                isRedirected = true
+                nodes[node].isRedirected = true
                 continue
             }
             if reference.strength == .loose { continue }
@@ -319,7 +320,10 @@ struct OracleDecision {
         }) {
             throw Again(younger: younger, older: node)
         }
-        return .sharer(oldest, isRedirected: isRedirected)
+        let isRedirected = nodes[node].isRedirected || nodes[oldest].isRedirected
+        return try .sharer(
+            oldest,
+            byFolding: isRedirected && !tables.share(table, (node, nodes[node].values), (oldest, nodes[oldest].values)))
     }
 
     private func stands(_ node: Int?, _ group: Set<Int>) -> Bool {
@@ -327,7 +331,7 @@ struct OracleDecision {
     }
 
     private func fate(of node: Int, _ refusal: Refusal) -> Fate {
-        guard case .sharer(let oldest, let isRedirected) = refusal else { return .parked }
-        return isRedirected || settings.folds(nodes[node].table) ? .folded(into: oldest) : .parked
+        guard case .sharer(let oldest, let byFolding) = refusal else { return .parked }
+        return byFolding || settings.folds(nodes[node].table) ? .folded(into: oldest) : .parked
     }
 }

@@ -123,6 +123,19 @@ final class OracleTables {
         return Set(found)
     }
 
+    /// Whether two rows that have these values share a tuple.
+    func share(
+        _ table: TableModel, _ one: (row: Int, values: [String: Value]), _ other: (row: Int, values: [String: Value])
+    ) throws -> Bool {
+        let twin = table.twinName
+        try connection.execute("SAVEPOINT asked; DELETE FROM \(twin)")
+        for (row, values) in [one, other] { try imagine(table, row: row, variant: 0, values) }
+        let uniques = table.uniques + [Self.referringKey(of: table)].compactMap { $0 }
+        let found = try uniques.contains { try pairs(table, $0, twin, twin).contains { $0.0 != $0.1 } }
+        try connection.execute("ROLLBACK TO asked; RELEASE asked")
+        return found
+    }
+
     /// Rows of two tables made alike that share a tuple, as SQLite itself compares.
     private func pairs(
         _ table: TableModel, _ unique: UniqueModel, _ left: String, _ right: String
