@@ -123,6 +123,18 @@ import Testing
         #expect(try a.strings(all) == b.strings(all))
     }
 
+    @Test func aClockThatWentBackByWeeksGivesRowsTheTimesThatItHad() throws {
+        let (a, b) = try pair()
+        try fill(a, 1...60)
+        for table in try a.strings("SELECT name FROM sqlite_schema WHERE name GLOB 'logsync_pending_*'") {
+            try a.write("UPDATE \(table) SET ms = ms - 5000000000 WHERE number % 3 = 0")
+        }
+        try agree(a, b)
+        let number = try #require(a.strings("SELECT id FROM logsync_table WHERE name = 'number'").first)
+        let span = "(max(time) - min(time)) >> 16"
+        #expect(try a.strings("SELECT \(span) > 4900000000 FROM logsync_clock_\(number)") == ["1"])
+    }
+
     @Test func rowsThatSomebodyElseHasToDoWithTooAreMerged() throws {
         let (a, b) = try pair()
         try fill(a, 1...100)

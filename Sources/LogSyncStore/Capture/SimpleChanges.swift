@@ -35,6 +35,8 @@ final class SimpleChanges {
     private(set) var deletes: [Int] = []
     private(set) var lastNumber: Int64
     private var high: Int64 = 0
+    /// When the first row was captured, in milliseconds since 1970.
+    private var firstTime: Int64 = 0
     /// The digests of unique keys beside the table's own.
     private var uniques: [Int32] = []
 
@@ -48,16 +50,18 @@ final class SimpleChanges {
     /// What was read of rows that programs have inserted, until ``takeCells()``.
     private var insertedCells: Cells?
 
+    /// There is one for each row of a program's largest transaction: 32 bytes.
     struct Entry {
-        var number: Int64
-        var milliseconds: Int64
         var rowid: Int64
-        var keyStart: Int
-        var keyLength: Int32
+        /// Counted from the first entry's: see ``SimpleChanges/number(of:)``, ``SimpleChanges/milliseconds(of:)``.
+        fileprivate(set) var numberOffset: UInt32
+        fileprivate var timeOffset: Int32
+        fileprivate var keyStart: UInt32
+        fileprivate var keyLength: Int32
+        /// Where the digests of its unique keys begin.
+        fileprivate var uniqueStart: Int32 = 0
         var kind: UInt8
         var isSimple: Bool
-        /// Where the digests of its unique keys begin.
-        var uniqueStart: Int32 = 0
 
         func `is`(_ kind: Capture.Kind) -> Bool { Int64(self.kind) == kind.rawValue }
     }
@@ -92,16 +96,8 @@ final class SimpleChanges {
     /// Whether every pending row is simple.
     var isAll: Bool { inserts.count + updates.count + deletes.count == entries.count }
 
-    /// Whether the pending row of that number is taken care of here.
-    func contains(number: Int64) -> Bool {
-        if byNumber.isEmpty { byNumber = entries.indices.sorted { entries[$0].number < entries[$1].number } }
-        guard let place = firstIndex(byNumber.count, { entries[byNumber[$0]].number < number }) else { return false }
-        let entry = entries[byNumber[place]]
-        return entry.number == number && entry.isSimple
-    }
-
     /// Indexes of ``entries`` by number, from the first call of ``contains(number:)`` on.
-    private var byNumber: [Int] = []
+    var byNumber: [Int] = []
 
     /// The digests of a row's unique keys beside the table's own, by slot.
     func uniques(_ entry: Entry) -> [Int32] {
@@ -109,23 +105,10 @@ final class SimpleChanges {
         return table.uniqueSlots.isEmpty ? [] : Array(uniques[start..<start + table.uniqueSlots.count])
     }
 
-    /// Whether the row that a record is of was deleted, and is taken care of here.
-    func deleted(_ record: Int64) -> Bool {
-        if deletedRowids.isEmpty { deletedRowids = deletes.map { entries[$0].rowid }.sorted() }
-        guard let place = firstIndex(deletedRowids.count, { deletedRowids[$0] < record }) else { return false }
-        return deletedRowids[place] == record
-    }
-
     /// From the first call of ``deleted(_:)`` on.
-    private var deletedRowids: [Int64] = []
-
-    /// Whether the row at a rowid was inserted, and is taken care of here.
-    func inserted(at rowid: Int64) -> Bool { place(of: rowid) != nil }
-
-    /// The identity that a row inserted at a rowid has been given.
-    func identity(at rowid: Int64) -> RowIdentity? {
-        place(of: rowid).map { RowIdentity(unchecked: keys.bytes[range(entries[$0])]) }
-    }
+    var deletedRowids: [Int64] = []
+    /// New rows by rowid, from the first look-up on.
+    var rowids: [Int] = []
 
     /// The digest of a row's identity, see ``StateDigest/identity(_:)``.
     @inline(__always)
@@ -134,11 +117,17 @@ final class SimpleChanges {
     }
 
     /// Where a row's identity is in ``keys``.
-    func range(_ entry: Entry) -> Range<Int> { entry.keyStart..<entry.keyStart + Int(entry.keyLength) }
+    func range(_ entry: Entry) -> Range<Int> { Int(entry.keyStart)..<Int(entry.keyStart) + Int(entry.keyLength) }
+
+    /// The number of a simple entry's pending row.
+    func number(of entry: Entry) -> Int64 { table.recorded + Int64(entry.numberOffset) }
+
+    /// When the row of a simple entry was captured, in milliseconds since 1970.
+    func milliseconds(of entry: Entry) -> Int64 { firstTime + Int64(entry.timeOffset) }
 
     /// The identity of a row whose record keeps it.
     func setIdentity(_ bytes: UnsafeRawBufferPointer, at index: Int) {
-        entries[index].keyStart = keys.count
+        entries[index].keyStart = UInt32(keys.count)
         entries[index].keyLength = Int32(bytes.count)
         keys.append(bytes)
     }
@@ -182,23 +171,38 @@ final class SimpleChanges {
         let keyCount = table.capturesKey ? table.key.count : 0
         var cells = isByRow ? nil : Cells(cells: RowBuffer(width: table.columns.count))
         while try statement.step() {
+            let (number, start) = (statement.integer(0), keys.count)
+            if entries.isEmpty { firstTime = statement.integer(3) }
+            let (numberOffset, timeOffset) = (number - table.recorded, statement.integer(3) &- firstTime)
             var entry = Entry(
-                number: statement.integer(0), milliseconds: statement.integer(3), rowid: statement.integer(2),
-                keyStart: keys.count, keyLength: 0, kind: UInt8(truncatingIfNeeded: statement.integer(1)),
-                isSimple: false)
+                rowid: statement.integer(2), numberOffset: UInt32(clamping: numberOffset),
+                timeOffset: Int32(clamping: timeOffset), keyStart: UInt32(clamping: start), keyLength: 0,
+                kind: UInt8(truncatingIfNeeded: statement.integer(1)), isSimple: false)
             let isKnown = appendKey(of: statement, keyCount, rowid: entry.rowid)
-            entry.keyLength = Int32(keys.count - entry.keyStart)
-            entry.isSimple = isKnown && !statement.isNull(2) && isSimple(entry, statement)
+            entry.keyLength = Int32(keys.count - start)
+            // Where a clock jumped by weeks, or there are more rows than fit, some are not simple.
+            let fits = entry.numberOffset == numberOffset && entry.timeOffset == timeOffset && entry.keyStart == start
+            entry.isSimple = fits && isKnown && !statement.isNull(2) && isSimple(entry, statement)
             if entry.isSimple, !table.uniqueSlots.isEmpty, !entry.is(.delete) {
                 entry.uniqueStart = Int32(uniques.count)
                 uniques += table.uniqueDigests { statement.value(6 + keyCount + $0) }
             }
-            lastNumber = max(lastNumber, entry.number)
+            lastNumber = max(lastNumber, number)
             try keep(entry, statement, from: 6 + keyCount, in: &cells)
             entries.append(entry)
+            if entries.count == Self.sample { try reserve(after: number) }
         }
         insertedCells = cells
-        if isByRow, entries.contains(where: { $0.is(.insert) }) { entries.sort { $0.number < $1.number } }
+        if isByRow, entries.contains(where: { $0.is(.insert) }) { entries.sort { $0.numberOffset < $1.numberOffset } }
+    }
+
+    /// Makes room for all rows at once: an array that grows is there twice.
+    private func reserve(after number: Int64) throws {
+        guard let count = try connection.integer("SELECT count(*) FROM \(table.pending)") else { return }
+        let room = Int(clamping: count)
+        entries.reserveCapacity(room)
+        let length = table.kind == .surrogate ? Self.surrogateLength : keys.count / entries.count + 1
+        keys.reserve(length * room)
     }
 
     private func keep(_ entry: Entry, _ statement: Statement, from first: Int, in cells: inout Cells?) throws {
@@ -214,10 +218,13 @@ final class SimpleChanges {
         if row == Self.sample {
             // Their numbers have no gaps, nearly always.
             let last = try connection.integer("SELECT max(number) FROM \(table.pending)") ?? 0
-            cells?.cells.reserve(rows: Int(clamping: last - entry.number) + Self.sample, limit: limit)
+            cells?.cells.reserve(rows: Int(clamping: last - number(of: entry)) + Self.sample, limit: limit)
         }
         if cells?.cells.size ?? 0 > limit { cells = nil }
     }
+
+    /// A byte that says so, and 16.
+    private static let surrogateLength = 17
 
     /// How many rows say how large the rest of them are.
     private static let sample = 256
@@ -272,7 +279,7 @@ final class SimpleChanges {
                 func key(_ index: Int) -> UnsafeRawBufferPointer {
                     let entry = entries[index]
                     return UnsafeRawBufferPointer(
-                        rebasing: keys[entry.keyStart..<entry.keyStart + Int(entry.keyLength)])
+                        rebasing: keys[Int(entry.keyStart)..<Int(entry.keyStart) + Int(entry.keyLength)])
                 }
                 var places = entries.indices.map { (prefix: order.prefix(key($0)), index: $0) }
                 places.sort {
@@ -350,36 +357,10 @@ final class SimpleChanges {
     private func identify() {
         var hash = SurrogateHash(store, table)
         for index in inserts {
-            entries[index].keyStart = keys.count
-            hash.append(number: entries[index].number, milliseconds: entries[index].milliseconds, to: &keys)
-            entries[index].keyLength = Int32(keys.count - entries[index].keyStart)
+            let start = keys.count
+            entries[index].keyStart = UInt32(start)
+            hash.append(number: number(of: entries[index]), milliseconds: milliseconds(of: entries[index]), to: &keys)
+            entries[index].keyLength = Int32(keys.count - start)
         }
-    }
-
-    // MARK: Finding
-
-    /// The new row at a rowid. Where the table has an integer key, ``inserts`` are by rowid.
-    private func place(of rowid: Int64) -> Int? {
-        if !table.capturesKey {
-            guard let place = firstIndex(inserts.count, { entries[inserts[$0]].rowid < rowid }) else { return nil }
-            let found = inserts[place]
-            return entries[found].rowid == rowid ? found : nil
-        }
-        if rowids.isEmpty { rowids = inserts.sorted { entries[$0].rowid < entries[$1].rowid } }
-        guard let place = firstIndex(rowids.count, { entries[rowids[$0]].rowid < rowid }) else { return nil }
-        return entries[rowids[place]].rowid == rowid ? rowids[place] : nil
-    }
-
-    /// New rows by rowid, from the first look-up on.
-    private var rowids: [Int] = []
-
-    /// The first place below `count` that does not precede; nil where all do.
-    private func firstIndex(_ count: Int, _ precedes: (Int) -> Bool) -> Int? {
-        var (low, high) = (0, count)
-        while low < high {
-            let middle = (low + high) / 2
-            if precedes(middle) { low = middle + 1 } else { high = middle }
-        }
-        return low < count ? low : nil
     }
 }

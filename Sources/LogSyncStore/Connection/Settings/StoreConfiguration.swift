@@ -21,7 +21,7 @@ package struct StoreConfiguration: Sendable {
     /// How many of a peer's transactions before the last a snapshot tells apart, where there is room for so many.
     package var toldTransactions: UInt64 = 8192
     /// About how many bytes of rows a recording holds in memory before it writes them into the log.
-    package var recordingMemory = 64 << 20
+    package var recordingMemory = 32 << 20
     /// Whether rows are recorded and merged many at a time where they are simple enough. Where not, each goes the general
     /// way, which leaves the same; so tests can run one scenario both ways.
     package var batches = true

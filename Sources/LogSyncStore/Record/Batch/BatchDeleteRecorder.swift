@@ -10,7 +10,7 @@ import LogSyncState
 final class BatchDeleteRecorder {
     private let simple: SimpleChanges
     /// By entry.
-    private var times: [Int: HybridTime] = [:]
+    private var times: [HybridTime] = []
 
     private var table: TrackedTable { simple.table }
     private var store: OpenStore { simple.store }
@@ -18,14 +18,12 @@ final class BatchDeleteRecorder {
     init(_ simple: SimpleChanges) { self.simple = simple }
 
     func removeClocks(_ recorder: Recorder) throws {
-        times.reserveCapacity(simple.deletes.count)
+        times = Array(repeating: .zero, count: simple.entries.count)
         let delete = try store.connection.prepare(table.deleteClock)
         let clock = try BatchClockUpdater(table, store)
         var digests = KeyDigests()
-        let entries = simple.entries
-        let order = simple.deletes.sorted { entries[$0].rowid < entries[$1].rowid }
         let identity = 1 + BatchClockUpdater.columnCount
-        try simple.forEachRecord(order, table.selectSimpleClock) { index, select in
+        try simple.forEachRecord(simple.byRowid(simple.deletes), table.selectSimpleClock) { index, select in
             let rowid = simple.entries[index].rowid
             if table.storesIdentity {
                 select.withBytes(identity) { simple.setIdentity($0, at: index) }
@@ -34,7 +32,7 @@ final class BatchDeleteRecorder {
             let content = simple.identityDigest(simple.entries[index])
             try clock.take(select, from: 1)
             clock.discount(row: StateDigest.row(table.nameDigest, identity: content))
-            times[index] = recorder.time(captured: simple.entries[index].milliseconds, above: clock.latest)
+            times[index] = recorder.time(captured: simple.milliseconds(of: simple.entries[index]), above: clock.latest)
             delete.bind(rowid, at: 1)
             try delete.run()
             if table.findsByKeyDigest { digests.append(TrackedTable.fold(content), row: rowid) }
@@ -44,24 +42,30 @@ final class BatchDeleteRecorder {
     }
 
     func write(to transaction: TransactionWriter) throws {
-        var group = RowGroup(table: table.name, kind: .delete)
-        group.identities.reserveCapacity(simple.deletes.count)
-        group.times.reserveCapacity(simple.deletes.count)
-        let keys = simple.keys.bytes
-        for index in simple.deletes {
-            group.identities.append(RowIdentity(unchecked: keys[simple.range(simple.entries[index])]))
-            group.times.append(times[index] ?? .zero)
+        // Each is encoded while the next is put together.
+        let (deletes, count) = (simple.deletes, portion)
+        for start in stride(from: 0, to: deletes.count, by: count) {
+            let portion = deletes[start..<min(start + count, deletes.count)]
+            let keys = simple.keys.bytes
+            var group = RowGroup(table: table.name, kind: .delete)
+            group.identities = portion.map { RowIdentity(unchecked: keys[simple.range(simple.entries[$0])]) }
+            group.times = portion.map { times[$0] }
+            note(portion, group.identities, in: transaction)
+            try transaction.append(group)
         }
+    }
+
+    /// How many rows are put together at once.
+    private var portion: Int { max(1, min(TransactionWriter.portion, store.configuration.recordingMemory) / 64) }
+
+    private func note(_ portion: ArraySlice<Int>, _ identities: [RowIdentity], in transaction: TransactionWriter) {
         transaction.notes.withChanges(of: table.name) { changes in
-            for (place, index) in simple.deletes.enumerated() {
+            for (index, identity) in zip(portion, identities) {
                 let isListed = changes.deleted.count < TableChanges.maximumKeys
                 changes.note(
-                    .delete,
-                    isListed
-                        ? table.primaryKey(of: group.identities[place], at: simple.entries[index].rowid) : nil)
+                    .delete, isListed ? table.primaryKey(of: identity, at: simple.entries[index].rowid) : nil)
             }
         }
-        try transaction.append(group)
     }
 }
 

@@ -85,7 +85,7 @@ struct BatchInsertRecorder {
     private func record(_ row: Int, _ index: Int, in portion: inout Portion) throws {
         let entry = simple.entries[index]
         var stamp = transaction.stamp
-        stamp.time = recorder.time(captured: entry.milliseconds, above: nil)
+        stamp.time = recorder.time(captured: simple.milliseconds(of: entry), above: nil)
         portion.times[row] = stamp.time
         portion.cells.digest(row, by: table.valueDigest, into: clock.digests)
         clock.uniques = simple.uniques(entry)

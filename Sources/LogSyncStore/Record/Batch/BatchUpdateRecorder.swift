@@ -55,9 +55,7 @@ final class BatchUpdateRecorder {
         var digests = [UInt64](repeating: 0, count: table.columns.count)
         var record = [UInt32](repeating: 0, count: table.columnCount)
         let portion = min(TransactionWriter.portion, store.configuration.recordingMemory)
-        let entries = simple.entries
-        let order = simple.updates.sorted { entries[$0].rowid < entries[$1].rowid }
-        try simple.forEachRecord(order, table.selectSimpleUpdate) { index, select in
+        try simple.forEachRecord(simple.byRowid(simple.updates), table.selectSimpleUpdate) { index, select in
             let changed = changes(select, &digests, &record)
             if changed != 0 { try write(changed, index, select, digests: record, digest: table.digest(ofRow: digests)) }
             if size > portion { try log() }
@@ -113,7 +111,7 @@ final class BatchUpdateRecorder {
         try clock.take(select, from: Self.record)
         let transaction = try recorder.transaction()
         var stamp = transaction.stamp
-        stamp.time = recorder.time(captured: entry.milliseconds, above: clock.latest(of: group.positions))
+        stamp.time = recorder.time(captured: simple.milliseconds(of: entry), above: clock.latest(of: group.positions))
         try keep(index, stamp.time, select, in: group, transaction)
         let uniques =
             table.uniqueSlots.isEmpty ? [] : table.uniqueDigests { select.value(Self.cells + $0) }
