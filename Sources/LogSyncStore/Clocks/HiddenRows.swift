@@ -45,6 +45,12 @@ struct HiddenRows {
         return try rows.first.flatMap(Self.decode)
     }
 
+    func contains(_ table: String, _ identity: RowIdentity) throws -> Bool {
+        guard store.hasHidden else { return false }
+        let sql = "SELECT 1 FROM logsync_kept WHERE table_name = ? AND identity = ?"
+        return try connection.integer(sql, .text(table), .blob(identity.bytes)) != nil
+    }
+
     func rows(_ state: State, of table: String? = nil) throws -> [Row] {
         guard store.hasHidden else { return [] }
         return try connection.rows(

@@ -158,8 +158,6 @@ final class IntegerAllocator {
         formerIdentities[table.id, default: [:]][integer] = identity
     }
 
-    func hasFreed(in table: TrackedTable) -> Bool { formerIdentities[table.id] != nil }
-
     /// The integer that a row had which left in this transaction, whatever has it now.
     func leftInteger(of identity: RowIdentity, in table: TrackedTable) -> Int64? {
         formerIntegers[table.id]?[identity]

@@ -9,10 +9,13 @@ struct IncomingRow {
     let target: GroupTarget
     /// Of the row's entries.
     let stamp: Stamp
+    /// The group's, in the order in which the transaction's groups come.
+    let number: Int
 
     /// - Parameter stamp: the transaction's; the row's time is the group's to say.
-    init(_ group: RowGroup, _ index: Int, _ target: GroupTarget, _ stamp: Stamp) {
+    init(_ group: RowGroup, _ index: Int, _ target: GroupTarget, _ stamp: Stamp, number: Int = 0) {
         self.group = group
+        self.number = number
         self.index = index
         self.target = target
         self.stamp = Stamp(peer: stamp.peer, sequence: stamp.sequence, time: group.times[index])

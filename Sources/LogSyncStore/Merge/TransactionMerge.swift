@@ -14,9 +14,9 @@ import LogSyncState
 ///    (``BatchInsertMerge``, ``BatchChangeMerge``). Which those are, ``TrackedTable`` and the group say; a row that turns out
 ///    to be another is left.
 /// 2. **Row by row** (``RowMerge``). A row that refers to a row that is not here waits until all groups have come.
-/// 3. **Rows that waited for others**, again and again while that finds more. Where it does not, the rows that SQLite has
-///    refused so far are decided as if the transaction ended here: a tree need not be decided for its root. What is left refers
-///    to each other in a circle or to nothing, and gets reserved integers.
+/// 3. **Rows that waited for others** (``WaitingRows``), each when what it refers to has been. Where none is left that could be
+///    tried, the rows that SQLite has refused so far are decided as if the transaction ended here: a tree need not be decided
+///    for its root. What is left refers to each other in a circle or to nothing, and gets reserved integers.
 /// 4. **Constraints.** A row that SQLite refused, or of which it could not be told whether its parents are shown, is beside
 ///    its table by then (``UndecidedRow``). With the whole transaction applied, ``ShownRowsPass`` decides which rows are shown.
 ///
@@ -45,11 +45,13 @@ final class TransactionMerge {
     /// What was merged without its bytes.
     private(set) var lost: Set<LostValue> = []
 
+    /// How many groups have come.
+    private var groupCount = 0
     /// Rows that refer to rows still to come.
-    private var deferred: [IncomingRow] = []
+    var deferred: [IncomingRow] = []
     /// Rows that a constraint refused, or that were taken out to make room.
     var undecided: [UndecidedRow] = []
-    private var undecidedNames = UndecidedNames()
+    var undecidedNames = UndecidedNames()
     /// Rows as they were shown, that are deleted or that a foreign key may name by another value now.
     var formerRows: [FormerRow] = []
     /// Rows that this transaction deleted though this peer had edited them (`delete-loses`).
@@ -59,14 +61,14 @@ final class TransactionMerge {
 
     /// The rows that another merge of it has done already; nil where there is none. Other rows may differ from their records
     /// then.
-    private let early: Set<RowName>?
+    let early: Set<RowName>?
     /// The latest time that a row of it may have, but where its peer's clock was accepted.
     private let latestTime: LatestTime
 
-    private var counts: [String: ChangeCounts] = [:]
+    private(set) var counts: [String: ChangeCounts] = [:]
     /// The transaction's place in the history.
     private var token: Int64 = 0
-    private lazy var batches = TransactionBatches(self)
+    lazy var batches = TransactionBatches(self)
 
     /// - Parameters:
     ///   - early: the rows that another merge of it has done already.
@@ -142,9 +144,10 @@ final class TransactionMerge {
             deleted: group.kind == .delete ? group.rowCount : 0)
         let target = GroupTarget(group, store.catalog[group.table])
         try target.check(group, store.catalog)
+        groupCount += 1
         let left = try early == nil ? batches.apply(group, target) : Array(0..<group.rowCount)
         for index in left {
-            let row = IncomingRow(group, index, target, stamp)
+            let row = IncomingRow(group, index, target, stamp, number: groupCount)
             if !isMerged(row) { try apply(row, mayDefer: true) }
         }
         if group.table == SettingTable.name { store.forgetNamingColumns() }
@@ -172,7 +175,7 @@ final class TransactionMerge {
 
     // MARK: Rows
 
-    private func apply(_ row: IncomingRow, mayDefer: Bool) throws {
+    func apply(_ row: IncomingRow, mayDefer: Bool) throws {
         // A row that has to wait does so without its bytes.
         if try !RowMerge(row: whole(row), transaction: self).apply(mayDefer: mayDefer) { deferred.append(row) }
     }
@@ -196,65 +199,7 @@ final class TransactionMerge {
         return replaced
     }
 
-    private func applyDeferredRows() throws {
-        var decisions = 0
-        while !deferred.isEmpty {
-            let waiting = parentsFirst(deferred)
-            deferred = []
-            for row in waiting { try apply(row, mayDefer: true) }
-            guard deferred.count == waiting.count else { continue }
-            if decisions < Self.mostEarlyDecisions, try decideEarly() {
-                decisions += 1
-                continue
-            }
-            let left = deferred
-            deferred = []
-            try reserveIntegers(for: left)
-            for row in left { try apply(row, mayDefer: false) }
-        }
-    }
-
-    /// How often contested rows are decided before what refers to them: each time all that wait are gone through.
-    private static let mostEarlyDecisions = 16
-
-    /// Decides the rows that a constraint has refused so far, as if the transaction ended here, so that what refers to them, and
-    /// contests nothing itself, need not be decided with them: it may be a whole tree.
-    ///
-    /// - Returns: false where there are none, or where a setting of the transaction may decide otherwise.
-    private func decideEarly() throws -> Bool {
-        guard !undecided.isEmpty, counts[SettingTable.name] == nil else { return false }
-        let refused = undecided
-        undecided = []
-        undecidedNames = UndecidedNames()
-        try ShownRowsPass(store, shownRows: shownRows).run(refused, touching: touchedTables, notes: notes)
-        return true
-    }
-
-    private var touchedTables: Set<Int64> { Set(counts.keys.compactMap { store.catalog[$0]?.id }) }
-
-    /// Rows after those of them that they refer to, but in circles: one by one they would be gone through as often as one
-    /// waits for another.
-    private func parentsFirst(_ rows: [IncomingRow]) -> [IncomingRow] {
-        guard rows.count > 1 else { return rows }
-        var places: [RowIdentity: [Int]] = [:]
-        for (place, row) in rows.enumerated() { places[row.identity, default: []].append(place) }
-        let graph = StrongComponents(count: rows.count) { place in
-            rows[place].parents(store.referenceRules).flatMap { places[$0] ?? [] }
-        }
-        return graph.components.flatMap { $0.sorted().map { rows[$0] } }
-    }
-
-    /// Rows that refer to each other get their integers before any of them is there.
-    private func reserveIntegers(for rows: [IncomingRow]) throws {
-        let identities = IdentityMap(store: store)
-        for row in rows where row.group.kind == .insert {
-            guard let table = row.table, table.localInteger != nil,
-                try identities.integer(of: row.identity, in: table) == nil
-            else { continue }
-            let integer = try shownRows.integers.next(hint: row.integer, for: row.identity, in: table)
-            try identities.reserve(integer, for: row.identity, in: table)
-        }
-    }
+    var touchedTables: Set<Int64> { Set(counts.keys.compactMap { store.catalog[$0]?.id }) }
 
     /// Takes a row off the list of undecided rows; nil where it is not among them.
     func takeUndecided(_ identity: RowIdentity, in table: TrackedTable) -> UndecidedRow? {

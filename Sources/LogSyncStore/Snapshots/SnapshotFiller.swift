@@ -58,7 +58,7 @@ final class SnapshotFiller {
         else { return nil }
         let isSimple =
             try target.absent == table.droppedColumns
-            && BatchInserter.suits(table, store, joiner.shownRows)
+            && BatchInserter.suits(table, store) && !store.isContested(table)
         return SimpleFrame(number, plain, target, isSimple: isSimple)
     }
 

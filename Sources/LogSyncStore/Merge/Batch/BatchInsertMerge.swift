@@ -5,7 +5,7 @@ import LogSyncState
 /// The shortest way of merging: new rows that nothing contests go in one after the other.
 ///
 /// A group's rows are taken here where they are inserts that give columns of the table values at one time, as this
-/// store's schema takes them, and nothing of the table is kept beside it. Columns that came to the table later, of
+/// store's schema takes them. Columns that came to the table later, of
 /// which they say nothing, show what they begin with. Such a row, if no row here has its identity,
 /// is what ``RowMerge`` inserts: it covers nothing, its clock record is its base, and SQLite itself says whether a
 /// constraint refuses it. Rows that are refused are left, and go the ways that all others go.
@@ -25,7 +25,7 @@ struct BatchInsertMerge {
         for (column, position) in zip(group.columns, target.positions) {
             guard let position, column.referencedTable == table.columns[position].reference else { return nil }
         }
-        guard try BatchInserter.suits(table, transaction.store, transaction.shownRows) else { return nil }
+        guard BatchInserter.suits(table, transaction.store) else { return nil }
         self.transaction = transaction
         self.group = group
         self.target = target

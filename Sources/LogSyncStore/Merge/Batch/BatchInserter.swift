@@ -47,12 +47,8 @@ final class BatchInserter {
     private var connection: Connection { store.connection }
 
     /// Whether rows of a table may be inserted in this way now.
-    static func suits(_ table: TrackedTable, _ store: OpenStore, _ shownRows: ShownRows) throws -> Bool {
-        guard store.batching(of: table).isSuperset(of: .merging), table.conflicts != .probed, !store.hasFolded,
-            try !store.isContested(table)
-        else { return false }
-        // An integer that a row left in this transaction may still be referred to.
-        return table.localInteger == nil || !shownRows.integers.hasFreed(in: table)
+    static func suits(_ table: TrackedTable, _ store: OpenStore) -> Bool {
+        store.batching(of: table).isSuperset(of: .merging) && table.conflicts != .probed && !store.hasFolded
     }
 
     init(
@@ -97,14 +93,21 @@ final class BatchInserter {
     func expect(_ hints: [Int64?]) throws {
         let hints = hints.compactMap { $0 }
         areTaken = nil
+        areFree = nil
         guard let first = hints.min(), let last = hints.max(), first > 0,
             last <= highest, last - first < 2 * Int64(hints.count)
         else { return }
         let sql = "SELECT count(*) FROM \(table.quoted) WHERE \(table.rowid) BETWEEN ? AND ?"
-        if try connection.integer(sql, .integer(first), .integer(last)) == last - first + 1 { areTaken = first...last }
+        switch try connection.integer(sql, .integer(first), .integer(last)) {
+        case last - first + 1: areTaken = first...last
+        // Of two rows that would take one of them the table refuses the second.
+        case 0: areFree = first...last
+        default: break
+        }
     }
 
     private var areTaken: ClosedRange<Int64>?
+    private var areFree: ClosedRange<Int64>?
 
     // MARK: One row
 
@@ -127,7 +130,7 @@ final class BatchInserter {
             omitsKey || table.kind != .natural || identity.isSpelled(by: values, at: key, collations)
         else { return nil }
         if waiting.isEmpty { try readHighest() }
-        guard let rowid = try rowid(hint) else { return nil }
+        guard let rowid = try rowid(hint), try isNew(identity, at: rowid) else { return nil }
         for position in values.indices { clock.digests[position] = table.valueDigest.of(values[position]) }
         if !table.uniqueSlots.isEmpty { clock.uniques = table.uniqueDigests { values[$0] } }
         identity.bytes.withUnsafeBytes { clock.append(at: rowid, identity: $0, stamp, cells: cells) }
@@ -171,6 +174,18 @@ final class BatchInserter {
         return try parents.local(value, at: position)
     }
 
+    /// Whether nothing beside the table has to do with a row or its integer: it is not kept there, and no row was promised the
+    /// integer, or left it in this transaction, when others may still refer to it.
+    private func isNew(_ identity: RowIdentity, at rowid: Int64) throws -> Bool {
+        if store.hasHidden, try HiddenRows(store).contains(table.name, identity) { return false }
+        guard table.localInteger != nil else { return true }
+        let (integers, identities) = (shownRows.integers, IdentityMap(store: store))
+        return try integers.leftInteger(of: identity, in: table) == nil
+            && integers.leftIdentity(of: rowid, in: table) == nil
+            && identities.reservedInteger(of: identity, in: table) == nil
+            && identities.reservedIdentity(of: rowid, in: table) == nil
+    }
+
     /// Where the row is to stand.
     private func rowid(_ hint: Int64?) throws -> Int64? {
         if table.localInteger != nil { return try freeInteger(hint) }
@@ -183,6 +198,7 @@ final class BatchInserter {
     private func freeInteger(_ hint: Int64?) throws -> Int64? {
         if let hint, hint <= IntegerAllocator.greatest, try !shownRows.integers.meansNone(hint, in: table) {
             if hint > highest { return hint }
+            if areFree?.contains(hint) ?? false, shownRows.integers.mayGive(hint, in: table) { return hint }
             if shownRows.integers.mayGive(hint, in: table), areTaken?.contains(hint) != true,
                 !waiting.contains(where: { $0.rowid == hint })
             {
