@@ -112,6 +112,8 @@ extension SchemaReconciliation {
             (former, new) = try asked()
             undecided += try renameTakenOver(former, new, in: table, schema)
             leaveOut()
+            (former, new) = try asked()
+            try takeNamesOfDropped(former, new, in: table, schema, &changes)
         }
         try hold(Array(undecided.dropFirst(heldBefore)), in: table, &changes)
         let known = try columns(of: table)
@@ -144,7 +146,7 @@ extension SchemaReconciliation {
                     try rename(column, to: added[index].element, in: table)
                 }
                 added.remove(at: index)
-            } else if let found = try moved(column, among: added, known, in: table, schema),
+            } else if let found = try moved(column, among: added, known, columnPlaces, in: table, schema),
                 try !found.isDoubtful || !isKey(column, of: table)
             {
                 let new = added.remove(at: found.index).element

@@ -114,16 +114,17 @@ extension SchemaReconciliation {
             && !schema.keyColumns.contains { $0.name.folded == new.name.folded }
     }
 
-    /// A column that a rebuild has put at another place under another name: the one among the new ones that holds most of
+    /// A column that a rebuild has put at another place under another name, or ALTER TABLE, where it has dropped others and added
+    /// them again (``ColumnPlaces/canBeAsNamed``): the one among the new ones that holds most of
     /// what the records have of it, and refers to no other rows (``refersToOthers(_:than:among:in:_:)``). One that holds its
     /// default alone may be it at its own place, and may be a new one.
     ///
     /// - Returns: its index, and whether these are too few values to tell it from one that holds the like by chance.
     func moved(
-        _ column: KnownColumn, among added: [(offset: Int, element: TableSchema.Column)], _ known: [KnownColumn],
+        _ column: KnownColumn, among added: Present, _ known: [KnownColumn], _ places: ColumnPlaces?,
         in table: TrackedTable, _ schema: TableSchema
     ) throws -> (index: Int, isDoubtful: Bool)? {
-        guard try !Capture.isInstalled(table, on: connection) else { return nil }
+        guard !(places?.canBeAsNamed ?? false) else { return nil }
         var found: [(index: Int, isDoubtful: Bool)] = []
         for (index, new) in added.enumerated() where try isSameType(new.element, column, in: table, schema) {
             guard try Renames(connection).told(new.element.name, in: table.name) == nil,

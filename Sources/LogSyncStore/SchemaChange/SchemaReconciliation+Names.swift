@@ -65,7 +65,11 @@ extension SchemaReconciliation {
             }
             return .none
         }
-        return MovedNames(renamed: byPlace.filter { $1.name.folded != $0.name.folded })
+        // The last of them may have been dropped, and a new one be at its place.
+        let renamed = try byPlace.filter { column, new in
+            try new.name.folded != column.name.folded && !isContradicted(column, by: new, in: table, schema)
+        }
+        return MovedNames(renamed: renamed)
     }
 
     /// How many columns ALTER TABLE may have dropped and added again, after all others, so that nothing of what they held is
@@ -122,7 +126,7 @@ extension SchemaReconciliation {
 
     /// Whether rows that have not been written since hold nothing in a column of what their records have of the one that it
     /// would be: ALTER TABLE would have left that there.
-    private func isContradicted(
+    func isContradicted(
         _ column: KnownColumn, by new: TableSchema.Column, in table: TrackedTable, _ schema: TableSchema
     ) throws -> Bool {
         let found = try agreement(of: column, with: new.name, in: table, schema)
