@@ -161,6 +161,8 @@ struct ClockLayoutChange {
             let place = try clock.insert(record, at: rowid)
             if let identity { try FoldedKeys(store: store, table: table).keep(identity, at: place, spelled: natural) }
         }
+        let deleted = try deletedRecords(byRowid: byRowid, spelledBefore)
+        let equal = try EqualRows(of: table, after: former, formerly, spelledBefore, except: deleted, in: store)
         try reader.forEachRow { rowid, values in
             let row = TableReader.Row(values: values, of: table)
             let natural = try spelled(row)
@@ -168,8 +170,10 @@ struct ClockLayoutChange {
                 try former == nil
                 ? record(of: natural, rowid: rowid, byDigest: byDigest, byRowid: byRowid, spelledBefore)
                 : origin(of: row, parts, rowid: rowid, byDigest: byDigest, spelledBefore, shownRows)
-            guard let found, moved.insert(found.0).inserted else { return left.append((rowid, row)) }
-            try move(found.0, found.1, row, natural, rowid)
+            guard let found, case let origin = equal.heir(of: found.0), moved.insert(origin).inserted else {
+                return left.append((rowid, row))
+            }
+            try move(origin, origin == found.0 ? found.1 : nil, row, natural, rowid)
             if let times { try note(times, of: row, parts, rowid: rowid, origin: byRowid ? found.0 : nil) }
         }
         var origins: [Int: Int64] = [:]
@@ -189,7 +193,7 @@ struct ClockLayoutChange {
         }
         try moveOrphans(
             except: moved, formerly, clock, byDigest: byDigest,
-            RowsOfNextKey(table, after: former, except: deletedRecords(byRowid: byRowid, spelledBefore), in: store))
+            RowsOfNextKey(table, after: former, except: deleted, in: store))
     }
 
     /// Whether a column of the key held numbers until now, and references from now on.
