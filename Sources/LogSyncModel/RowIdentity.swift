@@ -80,6 +80,9 @@ public struct RowIdentity: Hashable, Sendable {
 
     public var isSurrogate: Bool { bytes.first == 0 }
 
+    /// Whether this is a natural identity whose first part is a BLOB.
+    package var beginsWithBlob: Bool { bytes.first == 1 && bytes.dropFirst().first == 4 }
+
     /// The key's parts, or nil for a surrogate identity.
     public var naturalParts: [KeyPart]? {
         guard bytes.first == 1 else { return nil }

@@ -106,7 +106,7 @@ struct DoctorTests {
         try a.execute("CREATE TABLE more(k PRIMARY KEY)")
         try b.execute("CREATE UNIQUE INDEX tag_both ON tag(name, place)")
         try await settle(a, b)
-        let all = "an expression or a part of the rows; name"
+        let all = "(place) where place > 0; name"
         #expect(
             try await b.status().schemas.first?.lines == [
                 "more: a has it, this store has not", "tag: what is unique is \(all); name, place here and \(all) at a",

@@ -2,6 +2,7 @@ import Foundation
 import GRDB
 import LogSync
 import LogSyncModel
+import Synchronization
 import Testing
 
 @Suite("The persistent history") struct HistoryTests {
@@ -85,6 +86,26 @@ import Testing
             let written = try await b.with { try await $0.log(table: name) }
             #expect(written.map { $0.changes.keys.sorted() } == [["label"], ["label"]])
         }
+    }
+
+    @Test("A transaction is shown with the names that tables and columns have now, a log file with the first ones")
+    func shownByPresentNames() async throws {
+        for machine in [a, b] {
+            try machine.execute(
+                "CREATE TABLE memo(id INTEGER PRIMARY KEY, item INTEGER REFERENCES item(id), text TEXT)")
+        }
+        try a.execute("INSERT INTO memo(text) VALUES('old')")
+        try await settle(a, b)
+        try b.execute("ALTER TABLE memo RENAME COLUMN text TO body; ALTER TABLE item RENAME TO thing")
+        try a.execute("INSERT INTO memo VALUES(7, (SELECT min(id) FROM item), 'new')")
+        try await settle(a, b)
+        let last = try #require(try await b.with { try await $0.log(limit: 1) }.first)
+        let shown = Rows()
+        try await b.with { try await $0.show(Dot(last.peer.id, last.sequence)) { shown.add($0) } }
+        #expect(shown.lines == ["memo item=thing body"])
+        let logs = try world.listing().keys.filter { $0.hasSuffix(".tlog") && $0.contains(last.peer.id.description) }
+        for file in logs { try Replicator.show(file: world.container + "/" + file) { shown.add($0) } }
+        #expect(shown.lines.contains("memo item=item text"))
     }
 
     @Test("Many rows recorded or imported at once are listed like few", arguments: [3, 700, 10_050])
@@ -375,5 +396,17 @@ import Testing
         var iterator = changes.makeAsyncIterator()
         #expect(await iterator.next()?.tables["tag"]?.inserted == [[.text("b")]])
         await replicator.close()
+    }
+}
+
+/// The tables and columns of shown rows.
+private final class Rows: Sendable {
+    private let found = Mutex<[String]>([])
+    var lines: [String] { found.withLock { $0 } }
+
+    func add(_ element: LogElement) {
+        guard case .row(let row) = element else { return }
+        let cells = row.cells.map { cell in cell.column + (cell.references.map { "=" + $0 } ?? "") }
+        found.withLock { $0.append(([row.table] + cells).joined(separator: " ")) }
     }
 }

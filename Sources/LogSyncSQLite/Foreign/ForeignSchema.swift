@@ -64,6 +64,11 @@ package struct ForeignSchema {
             .first { kind, sql in SchemaLoader.objectName(sql, kind).folded == object.folded }?.1
     }
 
+    /// What its statements declare, as they are written.
+    package var declarations: [Declaration] {
+        statements.filter(\.kind.makesObject).compactMap { Declaration(tokens.text($0.tokens)) }
+    }
+
     /// Makes the tables and what is unique in them, as far as they can be made: what a reader needs to compare them or to
     /// know their columns.
     ///

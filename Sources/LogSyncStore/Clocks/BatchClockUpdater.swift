@@ -67,6 +67,9 @@ final class BatchClockUpdater {
         state?.cell(id) ?? CellState(versions: [Version(stamp: base, value: nil)])
     }
 
+    /// The cells of columns that are not here, by name.
+    var cellsByName: [String: CellState] { state?.cellsByName ?? [:] }
+
     /// The stamps of every entry of the row.
     var allStamps: [Stamp] { state?.allStamps ?? [base] }
 

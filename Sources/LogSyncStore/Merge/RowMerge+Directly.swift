@@ -16,6 +16,7 @@ extension RowMerge {
             guard row.target.isKnown, row.target.hasNoKey, row.target.hasParents(in: store.catalog),
                 !record.isReplaced, !record.breaksCheck, try !row.hasOtherReferences(shownRows),
                 !row.changesNames(store.referenceRules, of: table),
+                !table.isOfOtherKey(identity, record.state.cellsByName),
                 row.group.columns.allSatisfy({ $0.operation == .set && $0.times.isEmpty })
             else { return false }
             return try updateDirectly(table, record, at: position)

@@ -283,7 +283,7 @@ struct RowMerge {
     private func insertNew(_ table: TrackedTable) throws {
         guard row.target.isComplete, row.target.hasParents(in: store.catalog), try !row.hasOtherReferences(shownRows),
             row.group.columns.allSatisfy({ $0.times.isEmpty && $0.operation == .set }),
-            try !shownRows.isPromisedNoOwnInteger(identity, in: table)
+            try !shownRows.isPromisedNoOwnInteger(identity, in: table), !table.isOfOtherKey(identity)
         else { return try change(.nowhere, table) }
         let values = try values(table)
         guard let written = try shownRows.insert(values, identity, integer: row.integer, in: table) else {

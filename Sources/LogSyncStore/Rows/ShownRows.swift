@@ -165,7 +165,8 @@ final class ShownRows {
         return .reference(identity)
     }
 
-    /// The record for a row that the table shows as `row`; versions whose value is just that are not spelled out.
+    /// The record for a row that the table shows as `row`; versions whose value is just that are not spelled out,
+    /// but for rows of another key, which a migration that gives this key to the table does not take away.
     func compress(
         _ full: RowState, shownAs row: TableReader.Row, in table: TrackedTable
     ) throws -> ClockRecord {
@@ -179,6 +180,7 @@ final class ShownRows {
             state.columnCount = table.columnCount
         }
         for column in 0..<table.columnCount { state.setCell(column, CellState()) }
+        let isOfOther = table.isOfOtherKey(full.identity, full.state.cellsByName)
         for (name, cell) in full.state.cellsByName {
             guard let position = table.positions[name.folded] else {
                 // A dropped column's name may come back in a log of a peer that still has it, and one that was skipped come.
@@ -188,7 +190,7 @@ final class ShownRows {
             }
             var cell = cell
             let present = try identityValue(row.values[position], position, in: table)
-            if !store.policies.isCounter(table.name, name) {
+            if !isOfOther && !store.policies.isCounter(table.name, name) {
                 for index in cell.versions.indices where cell.versions[index].value == present {
                     cell.versions[index].value = nil
                 }

@@ -68,6 +68,19 @@ enum AppSchema {
             if case .integer(let integer) = value { lines.append("PRAGMA \(pragma) = \(integer);") }
             if case .text = value { lines.append("PRAGMA \(pragma) = \(SQL.literal(String(text: value)));") }
         }
+        // A comment at the end of a statement is kept with it.
+        for object in try statements(on: connection) { lines.append(object + (object.contains("--") ? "\n;" : ";")) }
+        var left = limit
+        let counted = try countedTables(on: connection)
+        for table in try localTables(on: connection)
+        where isRowsOf?(table) ?? true && !counted.contains(table.folded) {
+            lines += try rows(of: table, upTo: &left, on: connection)
+        }
+        return lines.joined(separator: "\n") + "\n"
+    }
+
+    /// What makes the program's tables, indexes, views and triggers, those included that this store could not make.
+    static func statements(on connection: Connection) throws -> [String] {
         let objects = try connection.rows(
             """
             SELECT m.sql FROM sqlite_master AS m
@@ -77,17 +90,7 @@ enum AppSchema {
             ORDER BY CASE WHEN m.type = 'table' AND m.sql NOT LIKE 'CREATE VIRTUAL%' THEN 0 WHEN m.type = 'table' THEN 1
                           WHEN m.type = 'index' THEN 2 WHEN m.type = 'view' THEN 3 ELSE 4 END, m.rowid
             """)
-        // A comment at the end of a statement is kept with it.
-        for object in try objects.map({ String(text: $0[0]) }) + UnmadeObjects(connection).statements() {
-            lines.append(object + (object.contains("--") ? "\n;" : ";"))
-        }
-        var left = limit
-        let counted = try countedTables(on: connection)
-        for table in try localTables(on: connection)
-        where isRowsOf?(table) ?? true && !counted.contains(table.folded) {
-            lines += try rows(of: table, upTo: &left, on: connection)
-        }
-        return lines.joined(separator: "\n") + "\n"
+        return try objects.map { String(text: $0[0]) } + UnmadeObjects(connection).statements()
     }
 
     static func fingerprint(_ text: String) -> SchemaFingerprint? {

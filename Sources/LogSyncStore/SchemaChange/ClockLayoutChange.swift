@@ -161,6 +161,8 @@ struct ClockLayoutChange {
             let place = try clock.insert(record, at: rowid)
             if let identity { try FoldedKeys(store: store, table: table).keep(identity, at: place, spelled: natural) }
         }
+        let deleted = try deletedRecords(byRowid: byRowid, spelledBefore)
+        let equal = try EqualRows(of: table, after: former, formerly, spelledBefore, except: deleted, in: store)
         try reader.forEachRow { rowid, values in
             let row = TableReader.Row(values: values, of: table)
             let natural = try spelled(row)
@@ -168,8 +170,10 @@ struct ClockLayoutChange {
                 try former == nil
                 ? record(of: natural, rowid: rowid, byDigest: byDigest, byRowid: byRowid, spelledBefore)
                 : origin(of: row, parts, rowid: rowid, byDigest: byDigest, spelledBefore, shownRows)
-            guard let found, moved.insert(found.0).inserted else { return left.append((rowid, row)) }
-            try move(found.0, found.1, row, natural, rowid)
+            guard let found, case let origin = equal.heir(of: found.0), moved.insert(origin).inserted else {
+                return left.append((rowid, row))
+            }
+            try move(origin, origin == found.0 ? found.1 : nil, row, natural, rowid)
             if let times { try note(times, of: row, parts, rowid: rowid, origin: byRowid ? found.0 : nil) }
         }
         var origins: [Int: Int64] = [:]
@@ -187,7 +191,9 @@ struct ClockLayoutChange {
                 try note(times, of: row.row, parts, rowid: row.rowid, origin: byRowid ? origins[index] : nil)
             }
         }
-        try moveOrphans(except: moved, formerly, clock, byDigest: byDigest)
+        try moveOrphans(
+            except: moved, formerly, clock, byDigest: byDigest,
+            RowsOfNextKey(table, after: former, except: deleted, in: store))
     }
 
     /// Whether a column of the key held numbers until now, and references from now on.
@@ -319,6 +325,25 @@ struct ClockLayoutChange {
         return try connection.integer("SELECT row FROM \(old) WHERE row = ?", .integer(rowid)).map { ($0, natural) }
     }
 
+    /// The records of rows that a program has deleted before its migration, by what was captured under the former key.
+    private func deletedRecords(byRowid: Bool, _ spelledBefore: [RowIdentity: Int64]) throws -> Set<Int64> {
+        let names = byRowid ? ["row"] : former?.names.indices.map { "k\($0)" } ?? []
+        guard let former, !names.isEmpty else { return [] }
+        let rows = try connection.rows(
+            """
+            SELECT DISTINCT \(names.joined(separator: ", ")) FROM \(oldPending)
+            WHERE number > \(table.recorded) AND kind = \(Capture.Kind.delete.rawValue)
+            """)
+        if byRowid { return Set(rows.filter { !$0[0].isNull }.map(\.[0].asInteger)) }
+        return Set(
+            try rows.compactMap { row in
+                let identity = RowIdentity(
+                    natural: zip(row, former.collations).compactMap { KeyPart($0, collation: $1) })
+                return try spelledBefore[identity]
+                    ?? connection.integer("SELECT row FROM \(old) WHERE identity = ?", .blob(identity.bytes))
+            })
+    }
+
     /// A natural key that was an integer is the record's place.
     private func nameOfOrphan(_ origin: Int64) -> RowIdentity? {
         guard let former, former.kind == .natural, former.isInteger else { return nil }
@@ -327,7 +352,7 @@ struct ClockLayoutChange {
 
     /// Moves records whose rows are gone, with the identity where the record or a pending deletion says it.
     private func moveOrphans(
-        except moved: Set<Int64>, _ formerly: FormerRecords, _ clock: ClockTable, byDigest: Bool
+        except moved: Set<Int64>, _ formerly: FormerRecords, _ clock: ClockTable, byDigest: Bool, _ next: RowsOfNextKey?
     ) throws {
         var keys: [Int64: RowIdentity] = [:]
         let names = Set(
@@ -351,6 +376,7 @@ struct ClockLayoutChange {
             let origin = row[0].asInteger
             guard var record = try formerly.record(at: origin, connection) else { continue }
             record.identity = record.named ?? keys[origin] ?? nameOfOrphan(origin)
+            if try next?.take(record, at: origin) ?? false { continue }
             record.key = nil
             record.uniques = []
             // Under a number that no row has; but an integer that says which row it was stays, unless another row has it now.
@@ -364,18 +390,5 @@ struct ClockLayoutChange {
         let isNatural = table.kind == .natural && table.schema.integerKey != nil
         guard table.localInteger != nil || isNatural else { return false }
         return former.map { $0.kind != .natural || $0.isInteger } ?? true
-    }
-}
-
-/// Clock records under another table's name.
-struct FormerRecords {
-    let table: TrackedTable
-    let name: String
-    /// See ``ClockTable/record(at:sql:keepsKey:)``.
-    let keepsKey: Bool
-
-    func record(at row: Int64, _ connection: Connection) throws -> ClockRecord? {
-        try ClockTable(table: table, connection: connection)
-            .record(at: row, sql: table.selectClock.replacing(table.clock, with: name), keepsKey: keepsKey)
     }
 }

@@ -357,6 +357,7 @@ extension SchemaReconciliation {
             "UPDATE logsync_table SET identity = ?2, key_columns = ?3 WHERE id = ?1", .integer(table.id),
             .text(kind.rawValue), key.isEmpty ? .null : .text(try KeyList.encode(key)))
         try KeyHistory.keepIdentities(of: table.id, on: connection)
+        try KeyHistory.noteFormer(table.kind, table.key, of: table.id, on: connection)
         if try table.kind == .surrogate && kind == .natural && !key.isEmpty && !hasNamedRows(table) {
             // No key is the first one: another peer's next release may have another.
             try Settings(store).set(KeyHistory.setting, table.logName, KeyList.encode([]))

@@ -21,6 +21,20 @@ extension Store {
         }
     }
 
+    /// What tables and their columns are called in the database, by their lower-case names in logs.
+    package func presentNames() throws -> [String: (table: String, columns: [String: String])] {
+        try database.read { store in
+            let names = store.catalog.programTables.map { table in
+                let columns = table.columns.map { ($0.name.folded, $0.local) }
+                return (
+                    table.name.folded,
+                    (table.schema.name, Dictionary(columns, uniquingKeysWith: { first, _ in first }))
+                )
+            }
+            return Dictionary(names, uniquingKeysWith: { first, _ in first })
+        }
+    }
+
     /// Why logsync cannot write some of the tables that it replicates, as sentences without their ends, by table: a migration
     /// has brought what `init` refuses.
     package func unwritableTables() throws -> [(table: String, reason: String)] {

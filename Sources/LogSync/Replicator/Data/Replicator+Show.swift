@@ -5,7 +5,7 @@ import LogSyncStore
 
 /// Showing what transactions hold, cell by cell.
 extension Replicator {
-    /// Streams one transaction from the outbox or the container.
+    /// Streams one transaction from the outbox or the container, with the names that tables and columns have in the store.
     ///
     /// - Throws: `historyExpired` where the store has imported or recorded it, and its log is not here any more; `usage`
     ///   where it is not known at all; `malformedLog`; whatever `body` throws.
@@ -25,7 +25,7 @@ extension Replicator {
         }
     }
 
-    /// Streams a log file, wherever it is.
+    /// Streams a log file, wherever it is, with the names that tables and columns have in logs, which are their first ones.
     ///
     /// - Throws: `noStore` where there is none; `malformedLog`; `newerFormat`; whatever `body` throws.
     public static func show(file: String, _ body: (LogElement) throws -> Void) throws {
@@ -80,8 +80,20 @@ extension ReplicatedStore {
 
     private func show(_ segment: SegmentReader, _ body: (LogElement) throws -> Void) throws {
         try body(.transaction(LogElement.Transaction(segment.header)))
+        let names = try store.presentNames()
         while let groups = try segment.nextFrame() {
-            for group in groups { try group.forEachShownRow { try body(.row($0)) } }
+            for group in groups {
+                let (table, columns) = names[group.table.folded] ?? (group.table, [:])
+                try group.forEachShownRow { row in
+                    var row = row
+                    row.table = table
+                    for index in row.cells.indices {
+                        row.cells[index].column = columns[row.cells[index].column.folded] ?? row.cells[index].column
+                        row.cells[index].references = row.cells[index].references.map { names[$0.folded]?.table ?? $0 }
+                    }
+                    try body(.row(row))
+                }
+            }
         }
     }
 }

@@ -121,7 +121,12 @@ extension StoreStatus.PeerSchema {
             switch difference.kind {
             case .missingHere: return "\(name): \(peer) has it, this store has not"
             case .missingThere: return "\(name): this store has it, \(peer) has not"
-            case .type, .collation, .default, .key, .unique, .foreignKeys, .notNull:
+            case .index, .trigger, .view:
+                let object = difference.kind.words + (difference.object.map { " \($0)" } ?? "")
+                if difference.here == nil { return "\(name): \(peer) has \(object), this store has not" }
+                if difference.there == nil { return "\(name): this store has \(object), \(peer) has not" }
+                return "\(name): \(object) is another at \(peer)"
+            case .type, .collation, .default, .key, .unique, .foreignKeys, .notNull, .check, .generated, .options:
                 return "\(name): \(difference.kind.words) is \(here) here and \(there) at \(peer)"
             }
         }
@@ -138,6 +143,12 @@ extension SchemaDifference.Kind {
         case .key: "the primary key"
         case .unique: "what is unique"
         case .foreignKeys: "what it refers to"
+        case .check: "what is checked"
+        case .generated: "what it is made of"
+        case .options: "the kind of table"
+        case .index: "the index"
+        case .trigger: "the trigger"
+        case .view: "the view"
         case .missingHere, .missingThere: "what is there"
         }
     }

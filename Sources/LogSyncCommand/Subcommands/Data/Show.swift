@@ -9,7 +9,8 @@ struct Show: AsyncParsableCommand {
         commandName: "show",
         abstract: "Show a transaction, a log file or a snapshot, cell by cell.",
         discussion: """
-            PEER is a peer's name or id, as `logsync log` shows it.
+            PEER is a peer's name or id, as `logsync log` shows it. Tables and columns of a store's transaction are called
+            as they are in the store now; those of a file, which knows no store, by the first names that they had.
 
             EXAMPLE
               logsync show music.db laptop:12

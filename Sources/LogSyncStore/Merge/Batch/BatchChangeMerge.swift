@@ -169,7 +169,9 @@ final class BatchChangeMerge {
         for position in positions { changed |= 1 << UInt64(position) }
         var stamp = transaction.stamp
         return try forEachRow { index in
-            guard try gather(index) else { return false }
+            guard !table.isOfOtherKey(group.identities[index], clock.cellsByName), try gather(index) else {
+                return false
+            }
             stamp.time = group.times[index]
             let rowid = select.integer(Self.rowid)
             takeDigests()

@@ -294,13 +294,15 @@ struct RowRecorder {
             above: former.flatMap(\.stamps) + counted.flatMap { [$0.former?.stamp, $0.base].compactMap(\.self) })
         let stamp = Stamp(peer: transaction.stamp.peer, sequence: transaction.stamp.sequence, time: time)
         let added = add(counted, stamp, to: &record, row: rowDigest)
+        let isOfOther = table.isOfOtherKey(row.identity, record.state.cellsByName)
         for (index, cell) in zip(changed, former) {
             let id = table.columns[index].id
             let time = times[index].map { recorder.time(captured: $0, above: cell.stamps) } ?? time
             let stamp = Stamp(peer: stamp.peer, sequence: stamp.sequence, time: time)
             store.count(-1, cell, row: rowDigest, column: table.columnDigests[id])
             store.count(1, row: rowDigest, column: table.columnDigests[id], stamp)
-            record.state.setCell(id, CellState(versions: [Version(stamp: stamp, value: unwritten[index])]))
+            let said = try isOfOther ? recorder.translated(row[index], index, in: table) : nil
+            record.state.setCell(id, CellState(versions: [Version(stamp: stamp, value: unwritten[index] ?? said)]))
         }
         var written = try recorder.cells(of: row.values, row.identity, at: changed, in: table)
         for (index, position) in changed.enumerated() {

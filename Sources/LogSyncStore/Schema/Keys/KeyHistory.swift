@@ -48,6 +48,23 @@ struct KeyHistory: Equatable {
         if case .blob(let bytes)? = parts.first { bytes.count == MemoryLayout<UInt64>.size } else { false }
     }
 
+    /// Notes that a table has had a key which it has no more.
+    ///
+    /// - Parameter names: in logs.
+    static func noteFormer(
+        _ kind: TrackedTable.IdentityKind, _ names: [String], of table: Int64, on connection: Connection
+    ) throws { try StoreFacts(connection).set(formerKey(kind, names, of: table), .integer(1)) }
+
+    /// Whether a table has had the key before that it has now.
+    static func hadKey(_ table: TrackedTable, on connection: Connection) throws -> Bool {
+        try StoreFacts(connection).value(formerKey(table.kind, table.orderedKeyNames, of: table.id)) != nil
+    }
+
+    private static func formerKey(_ kind: TrackedTable.IdentityKind, _ names: [String], of table: Int64) -> String {
+        let key = kind == .surrogate ? [] : names.map(\.folded)
+        return (["former key \(table)", kind.rawValue] + key).joined(separator: "\u{1F}")
+    }
+
     /// From now on the table's records keep the identities of their rows.
     static func keepIdentities(of table: Int64, on connection: Connection) throws {
         try connection.run(
@@ -75,6 +92,18 @@ extension TrackedTable {
     /// The identity of a new row of a key: that says which key it is, where it is not the table's first one.
     func named(_ spelled: RowIdentity) -> RowIdentity {
         epoch.map { RowIdentity(natural: [$0] + (spelled.naturalParts ?? [])) } ?? spelled
+    }
+
+    /// Whether a row may have been named under another key than the table's.
+    ///
+    /// - Parameter cells: of columns that are not here, among them one that is an integer of this store's own by now.
+    func isOfOtherKey(_ identity: RowIdentity, _ cells: [String: CellState] = [:]) -> Bool {
+        if let localInteger, !columnNames.contains(where: { $0.folded == localInteger.folded }) {
+            if cells.contains(where: { $0.key.folded == localInteger.folded }) { return true }
+        }
+        if identity.isSurrogate { return kind != .surrogate && !key.isEmpty }
+        guard identity.beginsWithBlob, let parts = identity.naturalParts else { return false }
+        return KeyHistory.isOfLaterKey(parts) && parts.first != epoch
     }
 
     /// What an identity says of the columns of the table's key; nil where it was given under another key, or is no name.

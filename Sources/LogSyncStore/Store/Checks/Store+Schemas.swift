@@ -17,9 +17,10 @@ extension Store {
             let (other, unmade) = try Connection.inMemory { connection in
                 let unmade = try schema.makeTables(on: connection)
                 let catalog = try KeyNames.catalog(settings: settings, on: connection)
-                return (try ComparedSchema(catalog, on: connection), Set(unmade.map(\.object.folded)))
+                return (ComparedSchema(catalog, schema.declarations), Set(unmade.map(\.object.folded)))
             }
-            return try ComparedSchema(store.catalog, without: unmade, on: store.connection).differences(from: other)
+            let declarations = try AppSchema.statements(on: store.connection).compactMap(Declaration.init)
+            return ComparedSchema(store.catalog, declarations, without: unmade).differences(from: other)
                 .filter { $0.kind != .missingHere || $0.column != nil || !left.contains($0.table.folded) }
         }
     }
