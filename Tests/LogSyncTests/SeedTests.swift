@@ -70,20 +70,52 @@ struct SeedTests {
         }
     }
 
-    @Test("A file that a version seeded which identified rows by their integers is known again")
-    func formerSeed() async throws {
+    /// The same rows, without foreign keys that say what their integers mean.
+    ///
+    /// - Parameter all: whether none does, or only that of songs' genres not.
+    private func plainPackage(all: Bool, _ sql: String = "") throws -> String {
+        let file = world.root + "/plain.db"
+        let database = try DatabaseQueue(path: file)
+        try database.write {
+            let keys = all ? #/ REFERENCES \w+\(id\)/# : #/ REFERENCES genre\(id\)/#
+            try $0.execute(sql: Self.schema.replacing(keys, with: "") + Self.rows + sql)
+        }
+        try database.close()
+        return file
+    }
+
+    @Test("The integers of a file without foreign keys mean its own rows, as the store's schema says")
+    func undeclared() async throws {
         let a = try await founder("a")
+        let b = try await world.clone("b")
+        try b.execute("INSERT INTO genre VALUES(1, 'rock'), (2, 'pop'); INSERT INTO song VALUES(1, 'Own', 2)")
+        try await b.sync()
+        try await seed(b, from: plainPackage(all: true))
+        try await settle(a, b)
+        try await expectSame(a, b)
+        #expect(try dump(b).filter { !$0.hasPrefix("Own") } == Self.all)
+        #expect(try dump(b).contains("Own pop"))
+    }
+
+    @Test(
+        "A file that a version seeded which knew less of what its rows refer to is known again",
+        arguments: [(false, false), (false, true), (true, true)])
+    func formerSeed(hashesParents: Bool, isPlain: Bool) async throws {
+        let cover = "CREATE TABLE cover(id INTEGER PRIMARY KEY, genre INTEGER REFERENCES genre(id), file TEXT);"
+        let a = try await founder("a", rows: cover)
+        let file = isPlain ? try plainPackage(all: false, cover + "INSERT INTO cover VALUES(1, 2, 'c')") : package
         let store = try Store.open(a.path, configuration: StoreConfiguration())
         let copy = world.root + "/copy.db"
-        try FileManager.default.copyItem(atPath: package, toPath: copy)
+        try FileManager.default.copyItem(atPath: file, toPath: copy)
         let rows = try PackagedRows(
-            copy, settings: try store.contentSettings(), hashesParents: false, configuration: StoreConfiguration())
+            copy, settings: try store.contentSettings(), hashesParents: hashesParents,
+            configuration: StoreConfiguration())
         let former = try rows.peer()
         let name = "seed-\(former.description.prefix(8))"
         #expect(try store.seed(rows, as: former, name: name) != nil)
         try rows.close()
         try store.close()
-        let again = try await seed(a)
+        let again = try await seed(a, from: file)
         #expect(again.alreadySeeded && again.peer.id == former && again.rows.isEmpty)
         #expect(try dump(a) == Self.all)
     }

@@ -25,7 +25,7 @@ extension ReplicatedStore {
     fileprivate func seed(from file: String) throws -> SeedReport {
         let scratch = try ScratchFolder("seed", kept: "nothing was changed")
         defer { scratch.remove() }
-        let rows = try packed(file, in: scratch, hashesParents: true)
+        let rows = try packed(file, in: scratch)
         // It goes with its folder.
         defer { try? rows.close() }
         var peer = try rows.peer()
@@ -44,25 +44,33 @@ extension ReplicatedStore {
         return report
     }
 
-    /// The pseudo-peer of the same rows as versions made it that identified rows by local integers, where it is here.
+    /// The pseudo-peer of the same rows as earlier versions made it, where it is here: they identified rows by local integers,
+    /// and later by the rows that the file itself says they refer to.
     private func formerSeed(_ file: String, in scratch: ScratchFolder) throws -> PeerID? {
         let vector = try store.vector()
         let names = try store.contentSettings().filter { $0.kind == "peer" }
         guard names.contains(where: { name in PeerID(name.target).map { PeerDescription.seed($0).name } == name.value })
         else { return nil }
-        let rows = try packed(file, in: scratch, hashesParents: false)
-        defer { try? rows.close() }
-        let peer = try rows.peer()
-        return vector[peer] > 0 ? peer : nil
+        for hashesParents in [true, false] {
+            let rows = try packed(file, in: scratch, asFormerly: hashesParents)
+            defer { try? rows.close() }
+            let peer = try rows.peer()
+            if vector[peer] ?? 0 > 0 { return peer }
+        }
+        return nil
     }
 
-    private func packed(_ file: String, in scratch: ScratchFolder, hashesParents: Bool) throws -> PackagedRows {
-        let copy = "\(scratch.path)/seed-\(hashesParents).db"
+    /// - Parameter hashesParents: as ``PackagedRows`` has it, for the rows as versions packed them that took the file's word for
+    ///   what refers to what; nil for how they are packed now.
+    private func packed(
+        _ file: String, in scratch: ScratchFolder, asFormerly hashesParents: Bool? = nil
+    ) throws -> PackagedRows {
+        let copy = "\(scratch.path)/seed-\(hashesParents.map(\.description) ?? "now").db"
         try DatabaseCopy.make(of: file, at: copy)
         do {
             return try PackagedRows(
-                copy, settings: try store.contentSettings(), hashesParents: hashesParents,
-                configuration: configuration.storeConfiguration)
+                copy, settings: hashesParents == nil ? store.packingSettings() : store.contentSettings(),
+                hashesParents: hashesParents ?? true, configuration: configuration.storeConfiguration)
         } catch let error as LogSyncError {
             // The copy's path means nothing to the caller.
             throw LogSyncError(

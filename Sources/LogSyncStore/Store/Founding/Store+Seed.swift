@@ -14,7 +14,7 @@ package final class PackagedRows {
     ///
     /// - Parameters:
     ///   - path: a plain database that nobody else needs; it is made a store, to be thrown away.
-    ///   - settings: the content's, as in ``Store/contentSettings()``.
+    ///   - settings: the content's, as in ``Store/packingSettings()``.
     ///   - hashesParents: whether a row's identity is made of its parents'; versions that did not do so made another
     ///     transaction of the same rows.
     /// - Throws: `unsupportedTable` where a table's rows cannot be told apart; `configuration` where it is a store.
@@ -136,6 +136,22 @@ extension Store {
                 "SELECT kind, target, value FROM logsync_setting WHERE value IS NOT NULL ORDER BY kind, target"
             ).map { (String(text: $0[0]), String(text: $0[1]), String(text: $0[2])) }
         }
+    }
+
+    /// The content's settings, and what refers to rows by their integers in this store's schema: a packaged database may lack
+    /// the foreign keys that say so, and its integers mean its own rows all the same.
+    package func packingSettings() throws -> [(kind: String, target: String, value: String)] {
+        let settings = try contentSettings()
+        let told = Set(settings.filter { $0.kind == "reference" }.map(\.target.folded))
+        let declared = try database.read { store in
+            store.catalog.programTables.flatMap { table in
+                table.columns.compactMap { column -> (kind: String, target: String, value: String)? in
+                    guard let parent = column.reference, store.catalog[parent]?.localInteger != nil else { return nil }
+                    return ("reference", "\(table.name).\(column.name)", parent)
+                }
+            }
+        }
+        return settings + declared.filter { !told.contains($0.target.folded) }
     }
 
     /// Merges packaged rows as one transaction of their pseudo-peer, and puts it into the outbox, all in one SQLite
