@@ -15,6 +15,17 @@ extension SchemaReconciliation {
         var name: String
         /// Whether rows say so, or another peer; otherwise only the columns do.
         var isCertain: Bool
+        /// Whether another peer says so.
+        var isTold: Bool
+        /// How many rows the former table had, and how many of these the new one holds.
+        var rows: (former: Int, held: Int)
+
+        /// Whether the former table was divided, and the rest of its rows went to another new one.
+        func isPart(besides other: Successor) -> Bool {
+            let left = rows.former - rows.held
+            return !isTold && other.id == id && other.name != name && left > 0
+                && 1...left ~= other.rows.held && other.rows.held * 2 >= left
+        }
     }
 
     /// Gives tables that have gone the names of the new ones in their place.
@@ -33,7 +44,7 @@ extension SchemaReconciliation {
         func isAlone(_ successor: Successor) -> Bool {
             let others = found.filter { $0.name == successor.name && $0.id != successor.id }
             // One without rows may have become part of it, but where rows say what has become of that.
-            return certain.count { $0.id == successor.id } == 1
+            return certain.count { $0.id == successor.id } == 1 && !found.contains(where: successor.isPart)
                 && others.allSatisfy { other in !other.isCertain && certain.contains { $0.id == other.id } }
         }
         let successors = certain.filter(isAlone)
@@ -74,18 +85,22 @@ extension SchemaReconciliation {
         let told = try Renames(connection).toldLogName(ofTable: name)
         let isOthers = try told.map { $0.folded != table.name.folded } ?? HiddenRows.isAbsent(name, on: connection)
         guard !isOthers else { return nil }
-        let isCertain = try told != nil || areRows(of: table, in: schema)
-        return Successor(id: table.id, logName: table.name, former: former, name: name, isCertain: isCertain)
+        let rows = try FormerRows(of: table, on: connection)
+        let held = try rows.held(in: schema, isLenient: true)
+        return Successor(
+            id: table.id, logName: table.name, former: former, name: name,
+            isCertain: try told != nil || areRows(of: table, (rows.count, held), in: schema), isTold: told != nil,
+            rows: (rows.count, held))
     }
 
     /// Whether a new table holds the rows of one that has gone, and not those of one that is there besides: then a migration that
     /// goes on puts two tables into one.
-    private func areRows(of table: TrackedTable, in schema: TableSchema) throws -> Bool {
-        let rows = try FormerRows(of: table, on: connection)
-        let held = try rows.held(in: schema, isLenient: true)
-        guard rows.count > 0, held * 2 >= rows.count else { return false }
+    private func areRows(
+        of table: TrackedTable, _ rows: (former: Int, held: Int), in schema: TableSchema
+    ) throws -> Bool {
+        guard rows.former > 0, rows.held * 2 >= rows.former else { return false }
         let all = try connection.integer("SELECT count(*) FROM \(SQL.name(schema.name))") ?? 0
-        let others = Int(all) - held
+        let others = Int(all) - rows.held
         guard others > 0 else { return true }
         return try !store.catalog.programTables.contains { other in
             guard other.id != table.id else { return false }
