@@ -31,9 +31,10 @@ extension SchemaReconciliation {
     ///   - countsWritten: whether records of rows that were written since count as well. That they differ says nothing; that
     ///     they agree does.
     ///   - countsConverted: whether a value counts that is the same as another type, as where a migration changes a column's.
+    ///   - limit: how many rows and records are looked at.
     func agreement(
         of column: KnownColumn, with name: String, in table: TrackedTable, _ schema: TableSchema,
-        countsWritten: Bool = false, countsConverted: Bool = false
+        countsWritten: Bool = false, countsConverted: Bool = false, limit: Int = 100_000
     ) throws -> Agreement {
         var former: [UInt32: Int] = [:]
         let none = UInt32(truncatingIfNeeded: table.valueDigest.of(.null))
@@ -44,7 +45,7 @@ extension SchemaReconciliation {
             former[digest, default: 0] += 1
             agreement.records += 1
         }
-        let records = try Statement("SELECT row, digests FROM \(table.clock) LIMIT 100000", on: connection)
+        let records = try Statement("SELECT row, digests FROM \(table.clock) LIMIT \(limit)", on: connection)
         while try !column.isUndecided && records.step() {
             let digests = records.withBytes(1, ClockTable.digests)
             guard digests.indices.contains(Int(column.id)), !written.contains(records.integer(0)) else { continue }
@@ -55,7 +56,7 @@ extension SchemaReconciliation {
         }
         var found: Set<UInt32> = []
         let statement = try Statement(
-            "SELECT \(SQL.name(name)) FROM \(SQL.name(schema.name)) LIMIT 100000", on: connection)
+            "SELECT \(SQL.name(name)) FROM \(SQL.name(schema.name)) LIMIT \(limit)", on: connection)
         while try statement.step() {
             agreement.isEmpty = false
             guard !statement.isNull(0) else { continue }

@@ -21,6 +21,8 @@ extension SchemaReconciliation {
             for former in try known.filter({ try !isKey($0, of: table) }) {
                 guard let bearer = present.first(where: { $0.element.name.folded == former.name.folded })?.element,
                     !taken.contains(where: { $0.former.id == former.id }),
+                    // The first rows tell of nearly all columns that they are what they were.
+                    try agreement(of: former, with: bearer.name, in: table, schema, limit: 100).same == 0,
                     try isContradicted(former, by: bearer, in: table, schema)
                 else { continue }
                 let takers = try homeless.filter { try holds(bearer, what: $0, in: table, schema) }
