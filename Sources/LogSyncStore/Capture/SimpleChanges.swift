@@ -190,19 +190,21 @@ final class SimpleChanges {
             lastNumber = max(lastNumber, number)
             try keep(entry, statement, from: 6 + keyCount, in: &cells)
             entries.append(entry)
-            if entries.count == Self.sample { try reserve(after: number) }
+            if entries.count == Self.sample { try reserve() }
         }
         insertedCells = cells
         if isByRow, entries.contains(where: { $0.is(.insert) }) { entries.sort { $0.numberOffset < $1.numberOffset } }
     }
 
+    private func pendingCount() throws -> Int {
+        Int(clamping: try connection.integer("SELECT count(*) FROM \(table.pending)") ?? 0)
+    }
+
     /// Makes room for all rows at once: an array that grows is there twice.
-    private func reserve(after number: Int64) throws {
-        guard let count = try connection.integer("SELECT count(*) FROM \(table.pending)") else { return }
-        let room = Int(clamping: count)
+    private func reserve() throws {
+        let room = try pendingCount()
         entries.reserveCapacity(room)
-        let length = table.kind == .surrogate ? Self.surrogateLength : keys.count / entries.count + 1
-        keys.reserve(length * room)
+        keys.reserve((table.kind == .surrogate ? Self.surrogateLength : keys.count / entries.count + 1) * room)
     }
 
     private func keep(_ entry: Entry, _ statement: Statement, from first: Int, in cells: inout Cells?) throws {
@@ -215,11 +217,7 @@ final class SimpleChanges {
         cells?.rows.append(Int32(row))
         cells?.cells.append(statement, from: first)
         let limit = store.configuration.recordingMemory
-        if row == Self.sample {
-            // Their numbers have no gaps, nearly always.
-            let last = try connection.integer("SELECT max(number) FROM \(table.pending)") ?? 0
-            cells?.cells.reserve(rows: Int(clamping: last - number(of: entry)) + Self.sample, limit: limit)
-        }
+        if row == Self.sample { cells?.cells.reserve(rows: try pendingCount(), limit: limit) }
         if cells?.cells.size ?? 0 > limit { cells = nil }
     }
 

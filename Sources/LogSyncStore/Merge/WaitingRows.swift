@@ -16,7 +16,6 @@ struct WaitingRows {
     /// How many of the rows that it refers to have not been merged, by place.
     private var missing: [Int32]
     private var ready: [Int] = []
-    private var blocked: Set<Int> = []
     /// Blocked rows by what they refer to.
     private var blockedBy: [RowIdentity: [Int]] = [:]
     /// Whether a row was merged since the vague ones were tried.
@@ -91,7 +90,7 @@ struct WaitingRows {
     mutating func takeReady() -> [Int] {
         if ready.isEmpty, isAnyNew {
             isAnyNew = false
-            for place in blocked.sorted() where isVague(place) { unblock(place) }
+            for place in rows.indices where states[place] == .blocked && isVague(place) { makeReady(place) }
         }
         defer { ready = [] }
         return ready
@@ -114,7 +113,6 @@ struct WaitingRows {
     mutating func block(_ places: [Int]) {
         for place in places {
             states[place] = .blocked
-            blocked.insert(place)
             for parent in Set(rows[place].parents(rules)) { blockedBy[parent, default: []].append(place) }
         }
     }
@@ -124,14 +122,9 @@ struct WaitingRows {
         isAnyNew = true
         for identity in decided {
             for place in blockedBy.removeValue(forKey: identity) ?? [] where states[place] == .blocked {
-                unblock(place)
+                makeReady(place)
             }
         }
-    }
-
-    private mutating func unblock(_ place: Int) {
-        blocked.remove(place)
-        makeReady(place)
     }
 
     /// Takes the rows that refer to each other in circles, and to no other that waits.
