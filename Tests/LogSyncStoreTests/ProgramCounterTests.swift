@@ -92,4 +92,66 @@ struct ProgramCounterTests {
     func others(name: String, value: Int) throws {
         #expect(try found(Self.catalog + "INSERT INTO variables VALUES(3, '\(name)', \(value));") == [])
     }
+
+    /// A table that is not replicated notes the integers of one that is.
+    private static func noted(_ table: String, _ row: String = "") -> String {
+        "CREATE TABLE note(id INTEGER PRIMARY KEY, text TEXT); INSERT INTO note VALUES(1, 'a'), (2, 'b'); \(table); \(row)"
+    }
+
+    private func setting(_ allocator: ProgramAllocator) throws -> String {
+        let text = try allocator.text().replacing("'", with: "''")
+        return
+            "INSERT OR REPLACE INTO logsync_setting(kind, target, value) VALUES('allocator', '\(allocator.target)', '\(text)')"
+    }
+
+    @Test(
+        "A table of this store's own is written for no counter that the folder names later, unless it is found here, too"
+    )
+    func told() throws {
+        let sql = Self.noted(
+            "CREATE TABLE machine(name TEXT PRIMARY KEY, port INTEGER); INSERT INTO machine VALUES('me', 22)",
+            "CREATE TABLE counters(name TEXT PRIMARY KEY, value INTEGER); INSERT INTO counters VALUES('last_note_id', 1)"
+        )
+        let a = try TestPeer(folder, "a", sql: sql, plan: { $0.local = ["machine", "counters"] })
+        let b = try TestPeer(folder, "b", cloning: a)
+        try a.write(
+            setting(
+                ProgramAllocator(
+                    table: "machine", column: "port", countedTable: "note", countedColumn: "id", ahead: 1000)))
+        try converge(a, b)
+        try a.write("INSERT INTO note(text) VALUES('c')")
+        try converge(a, b)
+        #expect(try b.strings("SELECT port FROM machine") == ["22"])
+        #expect(try b.store.health().laggingCounters.isEmpty)
+
+        try a.write(
+            setting(
+                ProgramAllocator(
+                    table: "counters", column: "value", key: ["name": .text("last_note_id")], countedTable: "note",
+                    countedColumn: "id")))
+        try b.write("UPDATE counters SET value = 3")
+        try converge(a, b)
+        try a.write("INSERT INTO note(text) VALUES('d')")
+        try converge(a, b)
+        #expect(try b.strings("SELECT value FROM counters") == ["4"])
+        #expect(try a.strings("SELECT port, value FROM machine, counters") == ["22|1"])
+    }
+
+    @Test(
+        "What refuses to be raised stays, is named, and keeps nothing from coming in",
+        arguments: ["value INTEGER CHECK(value < 5)", "value INTEGER, v INTEGER CHECK(v < 5) AS (value)"],
+        [true, false])
+    func refused(column: String, isLocal: Bool) throws {
+        let sql = Self.noted(
+            "CREATE TABLE counters(name TEXT PRIMARY KEY, \(column))",
+            "INSERT INTO counters(name, value) VALUES('last_note_id', 2)")
+        let a = try TestPeer(folder, "a", sql: sql, plan: { if isLocal { $0.local = ["counters"] } })
+        let b = try TestPeer(folder, "b", cloning: a)
+        try b.write("INSERT INTO note VALUES(9, 'of b')")
+        try converge(a, b)
+        #expect(try a.strings("SELECT text FROM note WHERE id > 2") == ["of b"])
+        #expect(try a.strings("SELECT value FROM counters") == ["2"])
+        #expect(try a.store.health().laggingCounters.map(\.wanted) == [9])
+        #expect(try a.store.audit().problems == [])
+    }
 }

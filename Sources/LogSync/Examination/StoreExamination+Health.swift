@@ -56,6 +56,14 @@ extension StoreExamination {
             why: "the table is not replicated, and another peer has deleted what they refer to; a program that checks "
                 + "its keys, as some do before a migration, fails",
             help: "sqlite3 STORE 'PRAGMA foreign_key_check' lists them; delete them, or let the program")
+        findings += health.laggingCounters.map { counter in
+            Finding(
+                "counter-behind", .trouble, "the program's note of its integers is below those of the rows",
+                at: "\(path): \(counter.note)",
+                why: "a constraint or a trigger keeps it from being raised above what has come in \(counter.counted)",
+                help: "set it to \(counter.wanted) at least, or change what refuses that; until then the next "
+                    + "row of the program's may take the integer of another one")
+        }
         if !health.emptied.isEmpty {
             let columns = health.emptied.joined(separator: ", ")
             findings.append(

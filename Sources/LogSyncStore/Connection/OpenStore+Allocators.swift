@@ -6,11 +6,12 @@ import LogSyncSQLite
 //
 // A row that comes from another peer gets an integer above those of its table. A program that takes the next one from a
 // table of its own would give it once more. So at the end of each write transaction, whatever it did, the program's note
-// is raised to the greatest integer that there is.
+// is raised to the greatest integer that there is. Where the table that has the note refuses that, `doctor` says so.
 //
 // The setting `allocator` names such places, and is passed over where this schema does not have them: anybody may write
-// settings. Core Data's are known by the shape of its tables, and others are found where the store is made
-// (`ProgramCounters`).
+// settings. For a table that is not replicated, and so is nobody else's to write, only those count that were there when the
+// store was made, or that this store finds by itself. Core Data's are known by the shape of its tables, and others are found
+// where the store is made (`ProgramCounters`).
 
 extension ProgramAllocator {
     static let setting = "allocator"
@@ -23,7 +24,26 @@ extension ProgramAllocator {
     }
 }
 
-extension OpenStore {
+extension StoreFacts {
+    /// The prefix of the keys of allocators that may write tables of this store's own; alone, the key of the fact that it is
+    /// known which do.
+    private static let allocators = "own_allocator "
+
+    var knowsOwnAllocators: Bool {
+        get throws { try value(Self.allocators) != nil }
+    }
+
+    func isOwn(_ allocator: ProgramAllocator) throws -> Bool {
+        try value(Self.allocators + allocator.text()) != nil
+    }
+
+    func addOwn(_ allocators: [ProgramAllocator]) throws {
+        try set(Self.allocators, .integer(1))
+        for allocator in allocators { try set(Self.allocators + allocator.text(), .integer(1)) }
+    }
+}
+
+extension SettingTable {
     /// The places that settings name, as far as this version understands them.
     func allocators() throws -> [ProgramAllocator] {
         try connection.rows(
@@ -32,6 +52,32 @@ extension OpenStore {
             try? JSONDecoder().decode(ProgramAllocator.self, from: Data(String(text: row[0]).utf8))
         }
     }
+}
+
+/// A note of the program's that is too low.
+package struct LaggingCounter: Sendable {
+    /// `TABLE.COLUMN` of the note.
+    package var note: String
+    /// What it is to be at least.
+    package var wanted: Int64
+    /// `TABLE.COLUMN` of the integers that it counts.
+    package var counted: String
+}
+
+extension OpenStore {
+    /// The places that are kept up to date, with what is in them.
+    private func allocatorNotes() throws -> [AllocatorNotes] {
+        var found = try SettingTable(connection).allocators().compactMap { try notes(of: $0) }
+        guard catalog.tables.contains(where: { $0.schema.integerKey == EntityTables.key }) else { return found }
+        for (number, entity) in try EntityTables(connection).entities {
+            guard let table = catalog.tables.first(where: { $0.schema.name == entity.table }) else { continue }
+            let allocator = ProgramAllocator(
+                table: EntityTables.table, column: "Z_MAX", key: ["Z_ENT": .integer(number)], countedTable: table.name,
+                countedColumn: EntityTables.key)
+            if let notes = try notes(of: allocator, isKnownByShape: true) { found.append(notes) }
+        }
+        return found
+    }
 
     /// Raises what the program notes of the integers that it has given, where rows have greater ones.
     ///
@@ -39,40 +85,61 @@ extension OpenStore {
     @discardableResult
     func raiseAllocators() throws -> Bool {
         guard configuration.raisesAllocators else { return false }
-        var isCaptured = false
-        for allocator in try allocators() {
-            guard let table = catalog[allocator.countedTable] else { continue }
-            if try raise(allocator, table) { isCaptured = true }
+        if try !isBeingFilled && !facts.knowsOwnAllocators {
+            try facts.addOwn(SettingTable(connection).allocators())
         }
-        guard catalog.tables.contains(where: { $0.schema.integerKey == EntityTables.key }) else { return isCaptured }
-        for (number, entity) in try EntityTables(connection).entities {
-            guard let table = catalog.tables.first(where: { $0.schema.name == entity.table }) else { continue }
-            let allocator = ProgramAllocator(
-                table: EntityTables.table, column: "Z_MAX", key: ["Z_ENT": .integer(number)], countedTable: table.name,
-                countedColumn: EntityTables.key)
-            if try raise(allocator, table) { isCaptured = true }
+        var isCaptured = false
+        for notes in try allocatorNotes() {
+            guard notes.isReplicated else {
+                try notes.raise()
+                continue
+            }
+            // Other peers hear of it as of any write.
+            let before = connection.totalChanges
+            try connection.withTriggers(notes.raise)
+            if connection.totalChanges != before { isCaptured = true }
         }
         return isCaptured
     }
 
-    /// - Returns: whether a table that is replicated was written.
-    private func raise(_ allocator: ProgramAllocator, _ counted: TrackedTable) throws -> Bool {
-        guard let column = countedColumn(allocator.countedColumn, in: counted),
-            let greatest = try connection.integer("SELECT max(\(SQL.name(column))) FROM \(counted.quoted)"),
-            greatest > 0
-        else { return false }
-        let (wanted, isTooLarge) = greatest.addingReportingOverflow(max(0, allocator.ahead))
-        guard !isTooLarge else { return false }
-        let tracked = catalog[allocator.table]
-        guard let noted = try notes(of: allocator, in: tracked?.schema.name ?? allocator.table) else { return false }
-        guard tracked != nil else {
-            try noted.raise(to: wanted)
-            return false
+    /// The notes that are too low, because something has kept them from being raised.
+    func laggingCounters() throws -> [LaggingCounter] {
+        try allocatorNotes().filter { try $0.isTooLow() }.map { notes in
+            LaggingCounter(
+                note: "\(notes.table).\(notes.column)", wanted: notes.wanted,
+                counted: "\(notes.counted.schema.name).\(notes.countedColumn)")
         }
-        // Other peers hear of it as of any write.
-        let before = connection.totalChanges
-        try connection.withTriggers { try noted.raise(to: wanted) }
-        return connection.totalChanges != before
+    }
+
+    /// nil where the place is not here, is left alone, or is none that this store follows.
+    private func notes(of allocator: ProgramAllocator, isKnownByShape: Bool = false) throws -> AllocatorNotes? {
+        guard let counted = catalog[allocator.countedTable],
+            let countedColumn = countedColumn(allocator.countedColumn, in: counted),
+            let greatest = try connection.integer("SELECT max(\(SQL.name(countedColumn))) FROM \(counted.quoted)"),
+            greatest > 0
+        else { return nil }
+        let (wanted, isTooLarge) = greatest.addingReportingOverflow(max(0, allocator.ahead))
+        let tracked = catalog[allocator.table]
+        let name = tracked?.schema.name ?? allocator.table
+        guard !isTooLarge, try !AppSchema.Left.skip.tables(on: connection).contains(name.folded),
+            try TableSchema.tableNames(on: connection).contains(where: { $0.folded == name.folded }),
+            let schema = try TableSchema.read(name, on: connection), let column = schema.column(allocator.column),
+            column.keyIndex == 0, !column.isGenerated,
+            allocator.key.keys.allSatisfy({ schema.column($0) != nil }),
+            try tracked != nil || isKnownByShape || isOwn(allocator, in: schema)
+        else { return nil }
+        return AllocatorNotes(
+            connection: connection, table: schema.name, column: column.name, key: allocator.key,
+            isReplicated: tracked != nil, wanted: wanted, counted: counted, countedColumn: countedColumn)
+    }
+
+    /// Whether a table that is not replicated may be written for that.
+    private func isOwn(_ allocator: ProgramAllocator, in schema: TableSchema) throws -> Bool {
+        if try isBeingFilled || facts.isOwn(allocator) { return true }
+        if let isOwn = examinedAllocators[allocator] { return isOwn }
+        let isOwn = try ProgramCounters(catalog, on: connection).found(in: [schema.name]).contains(allocator)
+        examinedAllocators[allocator] = isOwn
+        return isOwn
     }
 
     /// The column that is counted, by its name here; nil where its greatest value cannot be told at a glance.
@@ -83,16 +150,6 @@ extension OpenStore {
         else { return nil }
         return column
     }
-
-    /// nil where the table is not here, or left alone.
-    private func notes(of allocator: ProgramAllocator, in table: String) throws -> AllocatorNotes? {
-        guard try !AppSchema.Left.skip.tables(on: connection).contains(table.folded),
-            try TableSchema.tableNames(on: connection).contains(where: { $0.folded == table.folded }),
-            let schema = try TableSchema.read(table, on: connection), let column = schema.column(allocator.column),
-            column.keyIndex == 0, allocator.key.keys.allSatisfy({ schema.column($0) != nil })
-        else { return nil }
-        return AllocatorNotes(connection: connection, table: schema.name, column: column.name, key: allocator.key)
-    }
 }
 
 /// The rows in which a program notes an integer.
@@ -101,25 +158,51 @@ private struct AllocatorNotes {
     let table: String
     let column: String
     let key: [String: ProgramAllocator.Key]
+    let isReplicated: Bool
+    /// What they are to say at least.
+    let wanted: Int64
+    let counted: TrackedTable
+    let countedColumn: String
 
-    func raise(to wanted: Int64) throws {
-        let key = key.sorted { $0.key < $1.key }
-        let conditions = key.indices.map { " AND \(SQL.name(key[$0].key)) = ?\($0 + 2)" }.joined()
+    /// The rows that say less; takes ``wanted``, then what the columns of the key hold.
+    private var condition: String {
+        let columns = key.keys.sorted()
+        let conditions = columns.indices.map { " AND \(SQL.name(columns[$0])) = ?\($0 + 2)" }.joined()
         let name = SQL.name(column)
-        let statement = try connection.prepare(
-            """
-            UPDATE \(SQL.name(table)) SET \(name) = CASE typeof(\(name)) WHEN 'real' THEN CAST(?1 AS REAL)
-            WHEN 'text' THEN CAST(?1 AS TEXT) ELSE ?1 END
-            WHERE \(ProgramAllocator.isInteger(name)) AND CAST(\(name) AS INTEGER) < ?1\(conditions)
-            """)
+        return "\(ProgramAllocator.isInteger(name)) AND CAST(\(name) AS INTEGER) < ?1\(conditions)"
+    }
+
+    private func prepare(_ sql: String) throws -> Statement {
+        let statement = try connection.prepare(sql)
         statement.bind(.integer(wanted), at: 1)
-        for (index, part) in key.enumerated() {
+        for (index, part) in key.sorted(by: { $0.key < $1.key }).enumerated() {
             switch part.value {
             case .integer(let integer): statement.bind(.integer(integer), at: index + 2)
             case .text(let text): statement.bind(.text(text), at: index + 2)
             }
         }
-        while try statement.step() {}
-        statement.reset()
+        return statement
+    }
+
+    func isTooLow() throws -> Bool {
+        let statement = try prepare("SELECT 1 FROM \(SQL.name(table)) WHERE \(condition)")
+        defer { statement.reset() }
+        return try statement.step()
+    }
+
+    /// Raises them, unless a constraint or a trigger of the program's refuses it, or needs what only its program has.
+    func raise() throws {
+        guard try isTooLow() else { return }
+        let name = SQL.name(column)
+        do {
+            _ = try prepare(
+                """
+                UPDATE \(SQL.name(table)) SET \(name) = CASE typeof(\(name)) WHEN 'real' THEN CAST(?1 AS REAL)
+                WHEN 'text' THEN CAST(?1 AS TEXT) ELSE ?1 END WHERE \(condition)
+                """
+            ).writeOrRefuse()
+        } catch let error as LogSyncError where ProgramDefinition(lackedBy: error.message) != nil {
+            return
+        }
     }
 }

@@ -69,6 +69,8 @@ final class OpenStore {
     var hasCopies: Bool?
     /// Whether a program may be filling a table that it has dropped (``DroppedRows``); nil where it is to be found out.
     var hasDropped: Bool?
+    /// Allocators that settings have named since the store was made, with whether it finds the same by itself.
+    var examinedAllocators: [ProgramAllocator: Bool] = [:]
 
     init(_ connection: Connection, configuration: StoreConfiguration) throws {
         self.connection = connection

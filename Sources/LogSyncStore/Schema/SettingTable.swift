@@ -5,7 +5,7 @@ import LogSyncSQLite
 package struct SettingTable {
     package static let name = "logsync_setting"
 
-    private let connection: Connection
+    let connection: Connection
 
     init(_ connection: Connection) { self.connection = connection }
 

@@ -7,7 +7,7 @@ extension Store {
         try database.read { store in
             let registering = TableRegistration(
                 connection: store.connection, plan: InitializePlan(content: "", container: "", peerName: ""))
-            let counters = Dictionary(grouping: try store.allocators()) { $0.table.folded }
+            let counters = Dictionary(grouping: try SettingTable(store.connection).allocators()) { $0.table.folded }
             var reports = try store.catalog.programTables.map { table in
                 try registering.report(table, in: store.catalog, counters: counters[table.name.folded] ?? [])
             }

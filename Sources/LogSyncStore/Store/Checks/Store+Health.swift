@@ -41,6 +41,8 @@ package struct StoreHealth: Sendable {
     package var otherColumns: [String] = []
     /// Tables that are left out because they are taken for one that was, under another name.
     package var leftByAnotherName: [(table: String, former: String)] = []
+    /// The program's notes of the integers that it has given that are too low, because something kept them from being raised.
+    package var laggingCounters: [LaggingCounter] = []
     /// Rows that differ from their clock records, have none, or are gone though their records say they stand; by table.
     /// Tables with captured changes are not compared.
     package var differing: [String: Int] = [:]
@@ -119,6 +121,7 @@ extension Store {
             health.untracked = try untracked(store) + OwnObjects(connection: store.connection).strangeTables()
             health.sameLetters = try sameLetters(store)
             health.leftByAnotherName = try LeftTables(connection).renamed()
+            health.laggingCounters = try store.laggingCounters()
             return health
         }
     }

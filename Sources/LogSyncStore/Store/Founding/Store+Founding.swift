@@ -128,6 +128,7 @@ extension Store {
             }
             if records { try LaterColumns(connection).noteUnanswered(in: catalog, plan) }
         }
+        try StoreFacts(connection).addOwn(SettingTable(connection).allocators())
         try Capture.equip(catalog.tables, on: connection)
         let store = try OpenStore(connection, configuration: configuration)
         for (target, policy) in plan.policies {
