@@ -103,6 +103,33 @@ import Testing
         #expect(try await preview(c, world)["item"] == .init(same: 0, new: 0, doubt: 0))
     }
 
+    @Test func `an empty database that joins is told so, and nobody's clones and tables are made after it`()
+        async throws
+    {
+        let world = try World()
+        let a = try world.machine("a")
+        try a.execute(Self.schema + "INSERT INTO list VALUES(1, 'home')")
+        try await a.initialize()
+        let early = try world.machine("early")
+        try early.execute("PRAGMA user_version = 7")
+        let report = try await Replicator.initialize(
+            early.path, container: world.container, content: "notes", configuration: early.configuration)
+        #expect(report.warnings.count == 1 && report.warnings[0].contains("has no tables yet"))
+        try await settle(a, early)
+
+        let c = try await world.clone("c")
+        #expect(try texts("SELECT title FROM list", c) == ["home"])
+        let b = try world.machine("b")
+        try b.execute(Self.schema + "INSERT INTO list VALUES(2, 'work')")
+        try await b.initialize()
+        try await settle(a, b, early)
+        #expect(try texts("SELECT title FROM list ORDER BY 1", b) == ["home", "work"])
+        // Its program comes to it.
+        try early.execute(Self.schema)
+        try await settle(a, b, early)
+        #expect(try texts("SELECT title FROM list ORDER BY 1", early) == ["home", "work"])
+    }
+
     @Test func `rows that could not be shown beside each other are said`() async throws {
         let world = try World()
         let schema = """

@@ -100,18 +100,21 @@ actor Founder {
     /// The app's schema as the other peers have it: the newest by its version and its file's time, of the schemas that peers
     /// have now where they say so.
     func schema(in folder: ContentFolder, _ scan: ContainerScan, _ snapshot: FoundSnapshot? = nil) throws -> String {
-        var best: (text: String, version: Int, modified: Int64)?
+        // A database may have joined before its program has made any table: nobody's is made after it.
+        var best: (text: String, tables: Int, version: Int, modified: Int64)?
         if let snapshot {
             let text = snapshot.manifest.schemaText
-            best = (text, Self.userVersion(text), snapshot.file.modified)
+            best = (text, Self.hasTables(text), Self.userVersion(text), snapshot.file.modified)
         }
         func choose(_ counts: (PeerScan, FoundFile<SchemaFileName>) -> Bool) {
             for peer in scan.peers.values {
                 for file in peer.schemas where counts(peer, file) {
                     guard let text = folder.schema(file.name, of: peer.id) else { continue }
-                    let version = Self.userVersion(text)
-                    if let best, (best.version, best.modified) >= (version, file.modified) { continue }
-                    best = (text, version, file.modified)
+                    let (tables, version) = (Self.hasTables(text), Self.userVersion(text))
+                    if let best, (best.tables, best.version, best.modified) >= (tables, version, file.modified) {
+                        continue
+                    }
+                    best = (text, tables, version, file.modified)
                 }
             }
         }
@@ -129,6 +132,9 @@ actor Founder {
         }
         return best.text
     }
+
+    /// 1 where it has tables, 0 where it has none.
+    private static func hasTables(_ schema: String) -> Int { schema.contains("CREATE ") ? 1 : 0 }
 
     private static func userVersion(_ schema: String) -> Int {
         let line = schema.split(separator: "\n").first { $0.hasPrefix("PRAGMA user_version = ") }

@@ -87,7 +87,7 @@ extension Founder {
         report.undecided = found.undecided
         report.refusals = found.refusals
         report.undecidedKeys = found.undecidedKeys
-        report.warnings += found.warnings
+        report.warnings += found.warnings + emptiness(plan, place, found.tables)
         report.obstacle =
             try found.obstacle ?? doubling(found, place, isJoining: !plan.settings.isEmpty)
             ?? unrelated(plan, place, report.tables, folder, scan)
@@ -229,12 +229,31 @@ extension Founder {
                 + "one row of them, or \(all("unique-park")), which parks one")
     }
 
+    private func tablesOfContent(_ plan: InitializePlan) -> [String] {
+        plan.settings.filter { $0.kind == "identity" }.map(\.target).sorted()
+    }
+
+    private static func list(_ tables: [String]) -> String {
+        let limit = 10
+        return tables.prefix(limit).joined(separator: ", ") + (tables.count > limit ? ", …" : "")
+    }
+
+    /// What is said of a database that joins before its program has made its tables.
+    private func emptiness(_ plan: InitializePlan, _ place: StorePlace, _ tables: [TableReport]) -> [String] {
+        let others = tablesOfContent(plan)
+        guard tables.isEmpty, !others.isEmpty else { return [] }
+        return [
+            "\(place.path) has no tables yet: the rows of \(content) (\(Self.list(others))) are shown once its program has "
+                + "made them; logsync clone makes a store that has them"
+        ]
+    }
+
     /// A database that has no table of the content was meant for another one.
     private func unrelated(
         _ plan: InitializePlan, _ place: StorePlace, _ tables: [TableReport], _ folder: ContentFolder,
         _ scan: ContainerScan?
     ) throws -> LogSyncError? {
-        let others = plan.settings.filter { $0.kind == "identity" }.map(\.target).sorted()
+        let others = tablesOfContent(plan)
         let own = tables.filter { !["local", "skipped"].contains($0.identity) }.map(\.table)
         guard let scan, !own.isEmpty, !others.isEmpty else { return nil }
         let shared = Set(own.map(\.folded)).intersection(others.map(\.folded))
@@ -244,11 +263,9 @@ extension Founder {
                 try Store.isRelated(place.path, to: $0, tables: shared, configuration: configuration.storeConfiguration)
             } ?? !shared.isEmpty
         guard !isRelated else { return nil }
-        let limit = 10
-        let shown = others.prefix(limit).joined(separator: ", ") + (others.count > limit ? ", …" : "")
         return LogSyncError(
             .configuration,
-            "\(place.path) has none of the tables of \(content) (\(shown))"
+            "\(place.path) has none of the tables of \(content) (\(Self.list(others)))"
                 + (shared.isEmpty ? "" : ", or other columns in those of the same name") + "; nothing was changed",
             help: "Choose another --content for it: one content holds one program's tables.")
     }
