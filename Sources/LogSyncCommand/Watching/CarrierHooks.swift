@@ -14,6 +14,14 @@ final class CarrierHooks: Service {
     /// After how long a publishing command that failed is run again; each time twice as long, up to the latter.
     private static let retryPauses = (first: Duration.seconds(2), last: Duration.seconds(300))
 
+    private struct Run {
+        let hook: Hook
+        let command: ShellCommand
+        let start = ContinuousClock.now
+        /// Whether it is ended, because another command is to have its place.
+        var isReplaced = false
+    }
+
     private struct State {
         var settings: CarrierSettings
         var logger: Logger
@@ -25,32 +33,69 @@ final class CarrierHooks: Service {
         var retryPause = CarrierHooks.retryPauses.first
         var retry: Task<Void, Never>?
         var isScanDue = true
-        var running: ShellCommand?
+        var running: Run?
         var isEnding = false
         /// Makes the next scan due.
         var timer: Task<Void, Never>?
+
+        /// The command that runs now, where the configuration has another one, or none, in its place.
+        var outdated: Run? {
+            running.flatMap { run in
+                let text = run.hook == .beforeScan ? settings.beforeScan : settings.afterPublish
+                return text == run.command.text ? nil : run
+            }
+        }
     }
 
     private let state: Mutex<State>
+    private let lateAfter: Duration
     private let onEnd: @Sendable (Hook, Bool) -> Void
     private let wakes: AsyncStream<Void>
     private let wake: AsyncStream<Void>.Continuation
 
-    /// - Parameter onEnd: called where a command has ended: whether with 0 and in time.
-    init(_ settings: CarrierSettings, logger: Logger, onEnd: @escaping @Sendable (Hook, Bool) -> Void) {
+    /// - Parameters:
+    ///   - lateAfter: how long a command may take that the configuration has no more.
+    ///   - onEnd: called where a command has ended: whether with 0 and in time.
+    init(
+        _ settings: CarrierSettings, logger: Logger, lateAfter: Duration = ShellCommand.longRun,
+        onEnd: @escaping @Sendable (Hook, Bool) -> Void
+    ) {
+        self.lateAfter = lateAfter
         state = Mutex(State(settings: settings, logger: logger))
         self.onEnd = onEnd
         (wakes, wake) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
     }
 
-    /// Runs other commands from now on; one that runs already comes to its end.
+    /// Runs other commands from now on. One that runs already comes to its end, unless it takes long and is another now: then
+    /// it is ended, and the other begins.
     func change(to settings: CarrierSettings, logger: Logger) {
-        state.withLock { state in
+        let outdated = state.withLock { state in
             state.isScanDue = state.isScanDue || settings != state.settings
             state.settings = settings
             state.logger = logger
+            return state.outdated
         }
         wake.yield()
+        guard let outdated else { return }
+        logger.notice(
+            """
+            carrier.\(outdated.hook.rawValue): the command \(outdated.command.text.debugDescription), which the configuration \
+            has no more, comes to its end first; it is ended where it takes \(lateAfter.components.seconds) seconds
+            """)
+        Task { [weak self, lateAfter] in
+            try? await Task.sleep(until: outdated.start + lateAfter, clock: .continuous)
+            self?.replace(outdated)
+        }
+    }
+
+    private func replace(_ run: Run) {
+        let isReplaced = state.withLock { state in
+            guard state.outdated?.command === run.command, state.running?.isReplaced == false else { return false }
+            state.running?.isReplaced = true
+            state.retryPause = Self.retryPauses.first
+            return true
+        }
+        if isReplaced { run.command.terminate() }
     }
 
     /// Takes the path of a file that was put into a container or removed from one.
@@ -76,7 +121,7 @@ final class CarrierHooks: Service {
     func kill() {
         let running = state.withLock { state in
             state.isEnding = true
-            return state.running
+            return state.running?.command
         }
         running?.kill()
     }
@@ -92,7 +137,7 @@ final class CarrierHooks: Service {
             DispatchQueue.global().asyncAfter(deadline: .now() + Self.patience) { [self] in
                 let running = state.withLock { state in
                     state.isEnding = true
-                    return state.running
+                    return state.running?.command
                 }
                 running?.terminate()
             }
@@ -155,9 +200,9 @@ final class CarrierHooks: Service {
     @discardableResult
     private func run(_ text: String, _ hook: Hook, input: String) async -> Bool {
         let command = ShellCommand(text)
-        let (mayRun, timeout, logger) = state.withLock { state in
-            if !state.isEnding { state.running = command }
-            return (!state.isEnding, state.settings.timeout.duration, state.logger)
+        let (mayRun, timeout) = state.withLock { state in
+            if !state.isEnding { state.running = Run(hook: hook, command: command) }
+            return (!state.isEnding, state.settings.timeout.duration)
         }
         guard mayRun else { return false }
         let isLate = Mutex(false)
@@ -176,6 +221,13 @@ final class CarrierHooks: Service {
             onEnd(hook, true)
             return true
         } catch {
+            let (isReplaced, logger) = state.withLock { ($0.running?.isReplaced ?? false, $0.logger) }
+            if isReplaced {
+                logger.notice(
+                    "carrier.\(hook.rawValue): the command \(text.debugDescription) was ended, because the configuration has another"
+                )
+                return false
+            }
             onEnd(hook, false)
             let why = isLate.withLock { $0 } ? "; it had taken \(timeout.components.seconds.counted("second"))" : ""
             logger.error("carrier.\(hook.rawValue): \(LogSyncError(describing: error).message)\(why)")
