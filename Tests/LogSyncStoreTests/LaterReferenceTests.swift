@@ -57,6 +57,28 @@ struct LaterReferenceTests {
         }
     }
 
+    @Test("A column of numbers of which none is a row's is refused", arguments: [true, false])
+    func mistyped(isLater: Bool) throws {
+        let column = "amount INTEGER"
+        let a = try TestPeer(
+            try TestFolder(), "a",
+            sql: "CREATE TABLE t(id INTEGER PRIMARY KEY, tag TEXT\(isLater ? "" : ", \(column)"));"
+        ) { if !isLater { $0.notReferences = [("t", "amount")] } }
+        if isLater { try a.write("ALTER TABLE t ADD COLUMN \(column)") }
+        try a.write("INSERT INTO t VALUES(1, 'rent', 900), (2, 'food', 250)")
+        try a.record()
+        let digest = try a.digest()
+        var decisions = ReferenceDecisions()
+        decisions.references = [("t", "amount", "t")]
+        let error = #expect(throws: LogSyncError.self) { try a.store.migrate("", renamings: [], references: decisions) }
+        #expect(error?.code == .usage && error?.message.contains("2 numbers") == true)
+        #expect(try a.digest() == digest)
+        // One that is leaves it to who says so.
+        try a.write("UPDATE t SET amount = 2 WHERE id = 1")
+        _ = try a.store.migrate("", renamings: [], references: decisions)
+        #expect(try a.strings("SELECT target FROM logsync_setting WHERE kind = 'reference'") == ["t.amount"])
+    }
+
     @Test("What a column refers to is known in a table that takes the name of one that is archived, but of new columns")
     func archived() throws {
         let folder = try TestFolder()
