@@ -121,7 +121,7 @@ extension OpenStore {
         let (wanted, isTooLarge) = greatest.addingReportingOverflow(max(0, allocator.ahead))
         let tracked = catalog[allocator.table]
         let name = tracked?.schema.name ?? allocator.table
-        guard !isTooLarge, try !AppSchema.Left.skip.tables(on: connection).contains(name.folded),
+        guard !isTooLarge, try !AppSchema.Left.skip.tables(on: connection).contains(name),
             try TableSchema.tableNames(on: connection).contains(where: { $0.folded == name.folded }),
             let schema = try TableSchema.read(name, on: connection), let column = schema.column(allocator.column),
             column.keyIndex == 0, !column.isGenerated,

@@ -111,9 +111,16 @@ enum AppSchema {
 
         func key(_ table: String) -> String { "\(rawValue) \(table.folded)" }
 
-        /// In lower case.
-        func tables(on connection: Connection) throws -> Set<String> {
-            Set(try StoreFacts(connection).values(under: key("")).map(\.name))
+        /// The kind of the setting, and of the fact, of all tables whose names begin so, whenever they come.
+        var all: String { "\(rawValue)-all" }
+
+        func key(ofAll beginning: String) -> String { "\(all) \(beginning.folded)" }
+
+        func tables(on connection: Connection) throws -> TableNames {
+            let facts = StoreFacts(connection)
+            return TableNames(
+                try facts.values(under: key("")).map(\.name),
+                beginningWith: try facts.values(under: key(ofAll: "")).map(\.name))
         }
     }
 
@@ -124,7 +131,7 @@ enum AppSchema {
         let names = try TableSchema.tableNames(on: connection).filter { !tracked.contains($0.folded) }
         return try Left.allCases.flatMap { setting in
             let left = try setting.tables(on: connection)
-            return names.filter { left.contains($0.folded) }.sorted().map { ($0, setting) }
+            return names.filter(left.contains).sorted().map { ($0, setting) }
         }
     }
 
@@ -135,8 +142,8 @@ enum AppSchema {
         let local = try Left.local.tables(on: connection)
         let skipped = try Left.skip.tables(on: connection)
         return try TableSchema.tableNames(on: connection).filter { name in
-            !skipped.contains(name.folded) && !tracked.contains(name.folded)
-                && (local.contains(name.folded) || notesMigrations(name))
+            !skipped.contains(name) && !tracked.contains(name.folded)
+                && (local.contains(name) || notesMigrations(name))
         }
     }
 

@@ -20,6 +20,7 @@ package struct InitializePlan: Sendable {
     package var policies: [(target: String, policy: String)] = []
     package var local: [String] = []
     package var skip: [String] = []
+    package var later = LaterTables()
     /// Where the program notes the integers that it has given to rows.
     package var allocators: [ProgramAllocator] = []
     /// The recipe that some of this is from; nil where none is.
@@ -86,6 +87,8 @@ extension InitializePlan {
             case KeyHistory.setting: plan.firstKeys[setting.target.folded] = try? KeyList.decode(setting.value)
             case "skip" where !replicated.contains(setting.target.folded): plan.skip.append(setting.target)
             case "local" where !replicated.contains(setting.target.folded): plan.local.append(setting.target)
+            case AppSchema.Left.skip.all: plan.later.allSkip.insert(setting.target)
+            case AppSchema.Left.local.all: plan.later.allLocal.insert(setting.target)
             default: break
             }
         }

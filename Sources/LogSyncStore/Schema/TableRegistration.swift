@@ -39,26 +39,28 @@ struct TableRegistration {
         var unfit: [UnmadeObject] = []
     }
 
+    /// Whether a table is meant to be replicated: its identity is named, or settled by the content.
+    func isIdentified(_ table: String) throws -> Bool {
+        try plan.identities.keys.contains { $0.folded == table.folded } || settled(table) != nil
+    }
+
     func choices() throws -> Choices {
         var choices = Choices()
-        // Who names an identity for a table, or whose content has settled one, means it to be replicated.
-        let named = Set(plan.identities.keys.map { $0.folded })
-        func isIdentified(_ table: String) throws -> Bool {
-            try named.contains(table.folded) || settled(table) != nil
-        }
         // What is said goes before what is usual: a table that notes migrations may be one that is to stay here.
-        let skipped = Set(plan.skip.map { $0.folded })
-        let local = Set(plan.local.map { $0.folded })
+        func isIn(_ names: TableNames, _ table: String) throws -> Bool {
+            try names.contains(table) && !(names.hasBeginning(of: table) && isIdentified(table))
+        }
+        let skipped = TableNames(plan.skip, beginningWith: plan.later.allSkip)
+        let local = TableNames(plan.local, beginningWith: plan.later.allLocal)
         func isLocal(_ table: String) throws -> Bool {
-            try local.contains(table.folded)
-                || AppSchema.notesMigrations(table) && !skipped.contains(table.folded) && !isIdentified(table)
+            try isIn(local, table) || AppSchema.notesMigrations(table) && !isIn(skipped, table) && !isIdentified(table)
         }
         var seen: Set<String> = []
         let declarations = try TableDeclarations(on: connection)
         for name in try TableSchema.tableNames(on: connection) where seen.insert(name.folded).inserted {
             if try isLocal(name) {
                 choices.left.append((name, "local"))
-            } else if skipped.contains(name.folded) {
+            } else if try isIn(skipped, name) {
                 choices.left.append((name, "skipped"))
             } else if let schema = try TableSchema.read(name, on: connection, among: declarations) {
                 if try isVersion(schema), try !isIdentified(name) {

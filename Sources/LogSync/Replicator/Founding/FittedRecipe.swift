@@ -37,9 +37,19 @@ struct FittedRecipe {
         let decided = Set((given.local + given.skip + given.identities.keys).map(\.folded))
         for name in recipe.local {
             options.local += tables(name).filter { !decided.contains($0.folded) }
+            if name.hasSuffix("*") {
+                options.later.allLocal.insert(String(name.dropLast()))
+            } else if outline[name] == nil, !decided.contains(name.folded) {
+                options.later.local.insert(name)
+            }
         }
         for name in recipe.skip {
             options.skip += tables(name).filter { !decided.contains($0.folded) }
+            if name.hasSuffix("*") {
+                options.later.allSkip.insert(String(name.dropLast()))
+            } else if outline[name] == nil, !decided.contains(name.folded) {
+                options.later.skip.insert(name)
+            }
         }
     }
 
@@ -126,6 +136,7 @@ struct FittedRecipe {
             let readings = outline[target] == nil ? ColumnName.readings(of: target) : []
             let column = readings.first { outline.has($0) } ?? readings.first
             let table = column?.table ?? target
+            if outline[table] == nil, readings.count < 2 { options.later.policies.append((target, policy)) }
             guard has(table), column.map({ has($0.table, $0.column) }) ?? true, !isLeft(table) else { continue }
             let kind = Store.settingKind(ofPolicy: policy)
             let isGiven = given.policies.contains {

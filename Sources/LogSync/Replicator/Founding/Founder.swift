@@ -89,6 +89,7 @@ actor Founder {
         plan.policies = options.policies
         plan.local = options.local
         plan.skip = options.skip
+        plan.later = options.later
         plan.allocators = options.allocators
         plan.keepJournal = options.keepJournal
         plan.machineID = configuration.machineID

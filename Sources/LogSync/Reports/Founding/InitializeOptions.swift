@@ -34,6 +34,8 @@ public struct InitializeOptions: Sendable {
     public var local: [String] = []
     /// Tables that are left alone.
     public var skip: [String] = []
+    /// What a recipe says of tables that come later.
+    package var later = LaterTables()
     /// Where the program notes the integers that it gives to rows by itself.
     public var allocators: [ProgramAllocator] = []
     /// Options for a known application, which the others come before.

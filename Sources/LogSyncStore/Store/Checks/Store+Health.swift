@@ -164,15 +164,19 @@ extension Store {
 
     private func untracked(_ store: OpenStore) throws -> [String] {
         let settings = Settings(store)
-        let settled = try ["skip", "local"].flatMap { try settings.values($0).keys.map { $0.folded } }
-        let left = try AppSchema.Left.allCases.reduce(into: Set(settled)) {
-            try $0.formUnion($1.tables(on: store.connection))
-        }.union(try UnfinishedRebuild(store: store).leftAlone())
+        let left = try AppSchema.Left.allCases.reduce(
+            into: TableNames(try UnfinishedRebuild(store: store).leftAlone())
+        ) { left, kind in
+            try left.formUnion(kind.tables(on: store.connection))
+            left.formUnion(
+                TableNames(
+                    try settings.values(kind.rawValue).keys, beginningWith: try settings.values(kind.all).keys))
+        }
         let isBehind = try SchemaReconciliation.isNeeded(store)
         let held = try HeldReferences(store.connection).tables()
         return try TableSchema.tableNames(on: store.connection).filter { name in
             let lower = name.folded
-            guard !store.catalog.hasLocal(name), !left.contains(lower), held[lower] == nil,
+            guard !store.catalog.hasLocal(name), !left.contains(name), held[lower] == nil,
                 !AppSchema.notesMigrations(lower)
             else {
                 return false

@@ -13,7 +13,7 @@ extension Store {
             // A table that is not replicated here differs from nothing.
             let left = try AppSchema.Left.skip.tables(on: store.connection)
                 .union(AppSchema.Left.local.tables(on: store.connection))
-                .union(AppSchema.localTables(on: store.connection).map(\.folded))
+                .union(TableNames(AppSchema.localTables(on: store.connection)))
             let (other, unmade) = try Connection.inMemory { connection in
                 let unmade = try schema.makeTables(on: connection)
                 let catalog = try KeyNames.catalog(settings: settings, on: connection)
@@ -21,7 +21,7 @@ extension Store {
             }
             let declarations = try AppSchema.statements(on: store.connection).compactMap(Declaration.init)
             return ComparedSchema(store.catalog, declarations, without: unmade).differences(from: other)
-                .filter { $0.kind != .missingHere || $0.column != nil || !left.contains($0.table.folded) }
+                .filter { $0.kind != .missingHere || $0.column != nil || !left.contains($0.table) }
         }
     }
 

@@ -226,6 +226,26 @@ extension Store {
             try settings.write(choice.rawValue, table, "1")
             try StoreFacts(connection).set(choice.key(table), .integer(1))
         }
+        try writeLater(plan.later, connection)
+    }
+
+    /// What is left out of tables that come later is known by a setting, and by a fact of the store's own.
+    private static func writeLater(_ later: LaterTables, _ connection: Connection) throws {
+        let (settings, facts) = (SettingTable(connection), StoreFacts(connection))
+        for (choice, names, beginnings) in [
+            (AppSchema.Left.local, later.local, later.allLocal),
+            (AppSchema.Left.skip, later.skip, later.allSkip),
+        ] {
+            for name in names.sorted() {
+                try settings.write(choice.rawValue, name, "1")
+                try facts.set(choice.key(name), .integer(1))
+            }
+            for beginning in beginnings.sorted() where !beginning.isEmpty {
+                try settings.write(choice.all, beginning, "1")
+                try facts.set(choice.key(ofAll: beginning), .integer(1))
+            }
+        }
+        for (target, policy) in later.policies { try settings.write(Policies.kind(of: policy), target, policy) }
     }
 
     /// A foreign key goes on saying that a column of texts or real numbers refers to rows, where the founder has said that it does
