@@ -154,4 +154,31 @@ struct ProgramCounterTests {
         #expect(try a.store.health().laggingCounters.map(\.wanted) == [9])
         #expect(try a.store.audit().problems == [])
     }
+
+    @Test(
+        "It is kept above the rows that come under the names that a migration gives it",
+        arguments: [
+            "ALTER TABLE counters RENAME TO settings", "ALTER TABLE counters RENAME COLUMN value TO val",
+            "ALTER TABLE counters RENAME COLUMN name TO called", "ALTER TABLE note RENAME TO notes",
+            "ALTER TABLE note RENAME COLUMN id TO number",
+        ])
+    func renamed(migration: String) throws {
+        let sql = Self.noted(
+            "CREATE TABLE counters(name TEXT PRIMARY KEY, value INTEGER)",
+            "INSERT INTO counters(name, value) VALUES('last_note_id', 2)")
+        let a = try TestPeer(folder, "a", sql: sql)
+        let b = try TestPeer(folder, "b", cloning: a)
+        for peer in [a, b] {
+            try peer.write(migration)
+            try peer.record()
+        }
+        try converge(a, b)
+        try b.write("INSERT INTO \(migration.contains("notes") ? "notes" : "note")(text) VALUES('c'), ('d')")
+        try converge(a, b)
+        #expect(
+            try a.strings("SELECT * FROM \(migration.contains("settings") ? "settings" : "counters")") == [
+                "last_note_id|4"
+            ])
+        #expect(try a.digest() == b.digest())
+    }
 }

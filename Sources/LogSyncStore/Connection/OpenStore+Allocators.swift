@@ -123,13 +123,19 @@ extension OpenStore {
         let name = tracked?.schema.name ?? allocator.table
         guard !isTooLarge, try !AppSchema.Left.skip.tables(on: connection).contains(name),
             try TableSchema.tableNames(on: connection).contains(where: { $0.folded == name.folded }),
-            let schema = try TableSchema.read(name, on: connection), let column = schema.column(allocator.column),
-            column.keyIndex == 0, !column.isGenerated,
-            allocator.key.keys.allSatisfy({ schema.column($0) != nil }),
-            try tracked != nil || isKnownByShape || isOwn(allocator, in: schema)
+            let schema = try TableSchema.read(name, on: connection)
+        else { return nil }
+        // A migration may have renamed those of a replicated table.
+        func column(_ name: String) -> TableSchema.Column? {
+            schema.column(tracked?.columns.first { $0.name.folded == name.folded }?.local ?? name)
+        }
+        let key = allocator.key.compactMap { name, value in column(name).map { ($0.name, value) } }
+        guard let noted = column(allocator.column), noted.keyIndex == 0, !noted.isGenerated,
+            key.count == allocator.key.count, try tracked != nil || isKnownByShape || isOwn(allocator, in: schema)
         else { return nil }
         return AllocatorNotes(
-            connection: connection, table: schema.name, column: column.name, key: allocator.key,
+            connection: connection, table: schema.name, column: noted.name,
+            key: Dictionary(key, uniquingKeysWith: { first, _ in first }),
             isReplicated: tracked != nil, wanted: wanted, counted: counted, countedColumn: countedColumn)
     }
 
@@ -144,8 +150,10 @@ extension OpenStore {
 
     /// The column that is counted, by its name here; nil where its greatest value cannot be told at a glance.
     private func countedColumn(_ name: String, in table: TrackedTable) -> String? {
-        if let key = table.schema.integerKey, key.folded == name.folded { return key }
-        guard let column = table.columns.first(where: { $0.name.folded == name.folded })?.local,
+        let column = table.columns.first { $0.name.folded == name.folded }?.local
+        // An integer key that a migration has renamed is no column of the name any more.
+        if let key = table.schema.integerKey, key.folded == name.folded || column == nil { return key }
+        guard let column,
             table.schema.uniqueIndexes.contains(where: { $0.columns?.first?.name.folded == column.folded })
         else { return nil }
         return column
