@@ -223,13 +223,11 @@ struct SchemaReconciliation {
         plan = plan.withContentSettings()
         // What this store left out stays its own choice, whatever settings anybody wrote.
         let left = TableNames(plan.skip + plan.local + (try AppSchema.leftTables(on: connection).map(\.name)))
-        let leftAll = TableNames(beginningWith: plan.later.allSkip.union(plan.later.allLocal))
         let registering = TableRegistration(
             connection: connection, plan: plan, absentNames: try HiddenRows.absentNames(on: connection))
         var added: Set<String> = []
         let declarations = try TableDeclarations(on: connection)
         for name in names where !left.contains(name) {
-            guard try !leftAll.contains(name) || registering.isIdentified(name) else { continue }
             let declared = try TableSchema.read(name, on: connection, among: declarations)
             guard let schema = declared, try !registering.isVersion(schema) else {
                 continue
