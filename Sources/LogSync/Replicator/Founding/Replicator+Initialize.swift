@@ -68,11 +68,20 @@ extension Founder {
         if let registration = try registration(of: place) {
             return try again(report, place, registration, folder, options)
         }
-        if !options.dryRun { try await clearUnfinished(place) }
+        let stateDirectory = StateDirectory(configuration.stateDirectory)
+        let locks = try options.dryRun ? nil : foundingLocks(place, stateDirectory)
+        try await locks?.step.acquire(wait: configuration.wait, of: place.path)
+        defer { locks?.step.release() }
+        if locks != nil {
+            // Another process may have made it a store meanwhile.
+            if let registration = try registration(of: place) {
+                return try again(report, place, registration, folder, options)
+            }
+            try clearUnfinished(place)
+        }
         report.joined = try folder.exists()
         if report.joined { try checkPublishing(into: folder) }
         var scan = report.joined ? try ContainerScanner(content: folder).scan(full: true) : nil
-        let stateDirectory = StateDirectory(configuration.stateDirectory)
         let former = try stateDirectory.peers(at: place.path).filter { scan?.peers[$0] != nil }
         let name = try peerName(options.peerName, scan, former: former)
         var settings: ContentSettings?
@@ -99,10 +108,6 @@ extension Founder {
         if options.dryRun { return report }
         // What is refused leaves no trace in the container either.
         if let obstacle = report.obstacle { throw obstacle }
-        try stateDirectory.create()
-        let locks = try StoreLocks(stateDirectory, store: place.path, wait: configuration.wait)
-        try await locks.step.acquire(wait: configuration.wait, of: place.path)
-        defer { locks.step.release() }
         try folder.create()
         let made = try Store.initialize(place.path, plan: plan, configuration: configuration.storeConfiguration)
         defer { closeQuietly(made.store) }
@@ -133,10 +138,15 @@ extension Founder {
         }
     }
 
-    /// Removes what an `init` or `leave` that was interrupted has left, when no process is at it any more.
-    private func clearUnfinished(_ place: StorePlace) async throws {
+    private func foundingLocks(_ place: StorePlace, _ stateDirectory: StateDirectory) throws -> StoreLocks {
+        try stateDirectory.create()
+        return try StoreLocks(stateDirectory, store: place.path, wait: configuration.wait)
+    }
+
+    /// Removes what an `init` or `leave` that was interrupted has left; no process is at it any more.
+    private func clearUnfinished(_ place: StorePlace) throws {
         guard try Store.isUnfinished(place.path, configuration: configuration.storeConfiguration) else { return }
-        _ = try await removeLeftovers(place.path, dryRun: false)
+        _ = try Store.removeLeftovers(place.path, configuration: configuration.storeConfiguration)
         configuration.logger.notice("\(place.path): what an init or leave that was interrupted had left is removed")
     }
 
