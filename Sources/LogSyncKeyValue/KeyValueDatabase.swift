@@ -54,19 +54,21 @@ final class KeyValueDatabase: Sendable {
         try close()
         var alone = Configuration()
         alone.busyMode = .immediateError
-        let database = try DatabaseQueue(path: path, configuration: alone)
-        try database.writeWithoutTransaction { db in
-            // SQLite lets go of the write-ahead log for who has the database alone.
-            guard try String.fetchOne(db, sql: "PRAGMA journal_mode = DELETE") == "delete" else { return }
-            try db.inTransaction(.exclusive) {
-                let isUnused =
-                    try !db.tableExists("logsync_store") && db.tableExists("entry")
-                    && Row.fetchOne(db, sql: "SELECT 1 FROM entry") == nil
-                if isUnused { unlink(path) }
-                return .rollback
+        do {
+            try DatabaseQueue(path: path, configuration: alone).writeWithoutTransaction { db in
+                // SQLite lets go of the write-ahead log for who has the database alone.
+                try db.execute(sql: "PRAGMA journal_mode = DELETE")
+                try db.inTransaction(.exclusive) {
+                    let isUnused =
+                        try !db.tableExists("logsync_store") && db.tableExists("entry")
+                        && Row.fetchOne(db, sql: "SELECT 1 FROM entry") == nil
+                    if isUnused { unlink(path) }
+                    return .rollback
+                }
             }
+        } catch let error as DatabaseError where error.resultCode == .SQLITE_BUSY {
+            return
         }
-        try database.close()
     }
 
     /// Makes the tables where they are not there, and a journal in which nobody who reads waits for who writes. Writes nothing
