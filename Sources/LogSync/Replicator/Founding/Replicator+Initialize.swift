@@ -100,6 +100,13 @@ extension Founder {
         report.obstacle =
             try found.obstacle ?? doubling(found, place, isJoining: !plan.settings.isEmpty)
             ?? unrelated(plan, place, report.tables, folder, scan)
+        if !former.isEmpty, let doubled = doubledAgain(report.tables, place, isJoining: !plan.settings.isEmpty) {
+            if options.joinsAgain {
+                report.warnings.append(doubled.message)
+            } else {
+                report.obstacle = report.obstacle ?? doubled
+            }
+        }
         if let scan, report.obstacle == nil, !plan.settings.isEmpty,
             options.dryRun || asksOfRivals && !found.contestable.isEmpty
         {
@@ -112,12 +119,13 @@ extension Founder {
         let made = try Store.initialize(place.path, plan: plan, configuration: configuration.storeConfiguration)
         defer { closeQuietly(made.store) }
         // What it was before takes part no more, and nobody is to wait for it.
-        for peer in former { try made.store.retire(peer) }
+        let gone = former.filter { scan?.peers[$0]?.said?.hasLeft != true }
+        for peer in gone { try made.store.retire(peer) }
         try made.store.setLocation(
             path: place.path, inode: place.inode, machineID: configuration.machineID,
             stateDirectory: stateDirectory.path)
         try saveState(of: made.store, at: place, in: stateDirectory)
-        for peer in former { try stateDirectory.remove(peer) }
+        for peer in gone { try stateDirectory.remove(peer) }
         report.tables = undecided(made.tables, plan)
         report.recorded = try made.store.vector()[made.store.registration().peer] > 0 ? 1 : 0
         configuration.logger.info(
@@ -275,6 +283,19 @@ extension Founder {
                 "`logsync leave \(place.path.asShellArgument)` removes what is left, and its program can write it again. `logsync clone "
                 + "--container \(container.asShellArgument) --content \(content) NEW` makes a store of what the others have, into which "
                 + "what is only here can be copied; after `leave`, `logsync init` joins all the same")
+    }
+
+    /// A database that has left the content has its rows, and no word of which are which.
+    private func doubledAgain(_ tables: [TableReport], _ place: StorePlace, isJoining: Bool) -> LogSyncError? {
+        let tables = tables.filter { ["surrogate", "row"].contains($0.identity) && $0.rows > 0 }.map(\.table)
+        guard isJoining, !tables.isEmpty else { return nil }
+        return LogSyncError(
+            .configuration,
+            "\(place.path) has left \(content): rows of \(tables.joined(separator: ", ")) that were written there are here and in "
+                + "the folder, and are there twice, at every peer, where it joins again",
+            help:
+                "Open a new database in place of it, which gets the rows from the folder, and copy what is only here into it; or "
+                + "say joinsAgain() in the rules, to have both", subject: .store(place.path))
     }
 
     /// The database is a store already: says so, and finishes what an `init` that was killed had left.
