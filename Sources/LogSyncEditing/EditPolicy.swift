@@ -6,6 +6,9 @@ extension EditingContext {
     /// `error` and the two merges go by column: a conflict is a column that was edited, and that the store has otherwise by
     /// now than when it was read, and than it was edited to. `overwrite` and `rollback` go by row, as Core Data's do: any
     /// column of the record that the store has otherwise by now is one. A row that was deleted meanwhile is a conflict to all.
+    ///
+    /// Where a row has an integer key, another row may have that by now. The two are not merged: an edited row is a deleted one
+    /// then, and what would write it, or a new row, over the other one throws ``EditConflict`` under every policy.
     public enum EditPolicy: Sendable {
         /// ``EditingContext/save(context:)`` throws ``EditConflict``, and nothing is saved.
         case error

@@ -1,25 +1,29 @@
 import GRDB
+import LogSyncStore
 
 /// One row that is edited and not saved: what it held when it was read, and what it is to hold.
 struct EditedDraft: Sendable {
     enum Kind: Sendable {
-        /// Done by the record itself, so that it hears of it as of every insert.
-        case insert(@Sendable (Database) throws -> Void)
+        /// Done by the record itself, which writes these values, so that it hears of it as of every insert.
+        case insert([String: DatabaseValue], @Sendable (Database) throws -> Void)
         case update
         case delete
     }
 
     /// Tells it from other edits of this row, before and after.
     let number: Int
-    let table: String
-    /// The columns of the primary key.
-    let keyColumns: [String]
+    let shape: TableShape
     /// What the record makes of a row of the store: a date that SQLite has written, say, in the words of the record's coding.
-    let reading: @Sendable (Row) -> [String: DatabaseValue]
+    private(set) var reading: @Sendable (Row) -> [String: DatabaseValue]
     var kind: Kind
     /// nil of a row that is inserted.
     var base: [String: DatabaseValue]?
     var mine: [String: DatabaseValue]
+    /// Which row had the integer key when it was read; nil where the key says it, or it is not known.
+    var identity: DatabaseValue?
+
+    var table: String { shape.name }
+    private var keyColumns: [String] { shape.key }
 
     /// Without what the database gives the row when it is inserted.
     var key: [String: DatabaseValue] {
@@ -36,6 +40,36 @@ struct EditedDraft: Sendable {
     }
 
     var row: EditedRow { EditedRow(table: table, key: key, values: mine, columns: isDelete ? [] : edited) }
+
+    /// Whether this is of a row.
+    ///
+    /// - Parameter identity: nil where only its key is known.
+    func isOf(_ shape: TableShape, _ values: [String: DatabaseValue], _ identity: DatabaseValue?) -> Bool {
+        guard table == shape.name else { return false }
+        if let identity, let mine = self.identity { return identity == mine }
+        return key.count == keyColumns.count && keyColumns.allSatisfy { key[$0].isSame(as: values[$0]) }
+    }
+
+    /// Whether a record that holds these values may be this row, as it was read or as it is edited.
+    func holds(_ values: [String: DatabaseValue]) -> Bool {
+        [base, mine].contains { known in
+            guard let known else { return false }
+            return values.allSatisfy { known[$0] == nil || known[$0].isSame(as: $1) }
+        }
+    }
+
+    /// Takes over what was edited of a record, which may have other columns of the row.
+    ///
+    /// - Parameter former: what it held before it was edited.
+    mutating func take(
+        _ values: [String: DatabaseValue], of other: EditedDraft, formerly former: [String: DatabaseValue]
+    ) {
+        let (known, others) = (reading, other.reading)
+        let isNew = values.contains { mine[$0.key] == nil }
+        base = base.map { $0.merging(other.base ?? [:]) { first, _ in first } }
+        mine.merge(values.filter { mine[$0.key] == nil || !former[$0.key].isSame(as: $0.value) }) { $1 }
+        if isNew { reading = { row in known(row).merging(others(row)) { first, _ in first } } }
+    }
 
     /// Takes over what the store has by now, but in the columns that were edited.
     mutating func rebase(on stored: [String: DatabaseValue]) {
@@ -61,8 +95,25 @@ struct EditedDraft: Sendable {
 
     // MARK: Against the store
 
-    /// What the store says of the row, as the record would say it; nil where it is not there.
-    func stored(_ db: Database) throws -> [String: DatabaseValue]? {
+    /// Which row has the integer key, as far as that is recorded.
+    func recorded(_ db: Database) throws -> DatabaseValue? {
+        try shape.integerKey == nil ? nil : shape.identity(of: base ?? mine, ReturnedRows(table, db), db)
+    }
+
+    /// Finds the row, which may have another integer key by now, and another one its own.
+    ///
+    /// - Returns: what the store says of it, as the record would say it; nil where it is not there.
+    mutating func find(_ db: Database) throws -> [String: DatabaseValue]? {
+        if let identity, let column = shape.integerKey, let rows = try ReturnedRows(table, db) {
+            guard let integer = try rows.integer(of: identity, db)?.databaseValue else { return nil }
+            if !edited.contains(column) { mine[column] = integer }
+            base?[column] = integer
+        }
+        return try stored(db)
+    }
+
+    /// What the store says of the row that has the key.
+    private func stored(_ db: Database) throws -> [String: DatabaseValue]? {
         guard key.count == keyColumns.count else { return nil }
         let columns = (base ?? mine).keys.sorted()
         let list = columns.map(\.quotedName).joined(separator: ", ")
@@ -84,6 +135,11 @@ struct EditedDraft: Sendable {
 
     private var keyArguments: StatementArguments { StatementArguments(keyColumns.map { key[$0] ?? .null }) }
 
+    /// Whether the store says what was read.
+    func isUnchanged(in stored: [String: DatabaseValue]?) -> Bool {
+        stored.map { stored in base?.allSatisfy { stored[$0].isSame(as: $1) } ?? false } ?? false
+    }
+
     /// The conflict with what the store says, if there is one.
     ///
     /// - Parameter byRow: whether any column counts that others have changed; else only columns that were edited.
@@ -92,7 +148,7 @@ struct EditedDraft: Sendable {
             EditConflict(
                 table: table, key: key, columns: columns, base: base, mine: isDelete ? nil : mine, theirs: theirs)
         }
-        guard let base else { return theirs == nil ? nil : conflict(Set(mine.keys)) }
+        guard let base else { return theirs == nil || isDelete ? nil : conflict(Set(mine.keys)) }
         guard let theirs else { return isDelete ? nil : conflict(Set(base.keys)) }
         let written = Set(base.keys.filter { !theirs[$0].isSame(as: base[$0]) })
         if byRow || isDelete { return written.isEmpty ? nil : conflict(written) }
@@ -102,18 +158,24 @@ struct EditedDraft: Sendable {
 
     // MARK: Saving
 
-    func save(_ db: Database, _ policy: EditingContext.EditPolicy) throws {
-        let theirs = try stored(db)
+    mutating func save(_ db: Database, _ policy: EditingContext.EditPolicy) throws {
+        let theirs = try find(db)
         let conflict = conflict(with: theirs, byRow: policy.goesByRow)
         switch kind {
-        case .insert(let insert):
-            guard let conflict else { return try insert(db) }
-            // A row of that key has come meanwhile.
+        case .insert(let written, let insert):
+            guard let conflict else {
+                try insert(db)
+                return try update(db, mine, in: written)
+            }
+            // A row of that key has come meanwhile: the same one, unless the key is an integer.
+            if shape.integerKey != nil, try ReturnedRows(table, db)?.isSurrogate == true { throw conflict }
             try update(db, try policy.values(of: conflict), in: theirs)
         case .update:
             guard let conflict else { return try update(db, values(of: edited), in: theirs) }
             guard theirs != nil else {
                 let values = try policy.values(of: conflict)
+                // Its integer is another row's, which is not written over.
+                if !values.isEmpty, try stored(db) != nil { throw conflict }
                 if !values.isEmpty { try insert(db, mine.merging(values) { $1 }) }
                 return
             }

@@ -1,5 +1,6 @@
 public import GRDB
 public import LogSync
+import LogSyncStore
 
 /// Edits of records that are not saved yet, kept right while imports change the store beneath: a scratch pad, as a
 /// `NSManagedObjectContext` is one.
@@ -13,7 +14,8 @@ public import LogSync
 /// ```
 ///
 /// Records are values, and stay so: there are no relationships, and nothing is loaded on its own. A row is known by its
-/// table's primary key. When it is saved, a row that was written meanwhile is merged column by column, as the
+/// table's primary key; where that is an integer, which may be given to another row once this one is deleted, by which row
+/// had it when it was read. When it is saved, a row that was written meanwhile is merged column by column, as the
 /// ``EditPolicy`` says; only columns that were edited are written. Between peers it is the content's merge policies that
 /// decide.
 @MainActor public final class EditingContext {
@@ -34,6 +36,11 @@ public import LogSync
     private var drafts: [EditedDraft] = []
     private var drafted = 0
     private var shapes: [String: TableShape] = [:]
+    /// Which rows had the integers that were read.
+    private var identities: [Place: DatabaseValue] = [:]
+    /// The numbers of the drafts that are being saved, and who waits for that.
+    private var saving: Set<Int> = []
+    private var waiting: [CheckedContinuation<Void, Never>] = []
     /// Why an edit could not be taken; thrown by the next save.
     private var trouble: (any Error)?
     private var importing: Task<Void, Never>?
@@ -91,14 +98,26 @@ public import LogSync
     private func fetch<R: FetchableRecord & TableRecord>(
         _ type: R.Type, _ rows: @escaping @Sendable (Database) throws -> [Row]
     ) async throws -> [R] {
-        let stored = try await writer.read { db in
-            try rows(db).map { row in Dictionary(row.map { ($0, $1) }, uniquingKeysWith: { first, _ in first }) }
+        let table = type.databaseTableName
+        var fetched = try await writer.read { db in try FetchedRows(table, rows, db) }
+        if !fetched.areIdentified {
+            // Which row it is can be said of one that is recorded.
+            let recorded = try? await writer.write { [replicator] db in
+                try replicator.record(db, author: nil)
+                return try FetchedRows(table, rows, db)
+            }
+            fetched = recorded ?? fetched
         }
-        return try stored.compactMap { values in
-            guard let index = index(of: type.databaseTableName, values) else { return try R(row: row(values)) }
+        let shape = fetched.shape
+        shapes[table] = shape
+        return try fetched.rows.compactMap { fetched in
+            let values = shape.values(fetched.values)
+            if let identity = fetched.identity, let place = place(shape, values) { identities[place] = identity }
+            guard let index = index(of: shape, values, fetched.identity) else { return try R(row: row(fetched.values)) }
             let draft = drafts[index]
             return draft.isDelete
-                ? nil : try R(row: row(values.merging(draft.mine.filter { draft.edited.contains($0.key) }) { $1 }))
+                ? nil
+                : try R(row: row(fetched.values.merging(draft.mine.filter { draft.edited.contains($0.key) }) { $1 }))
         }
     }
 
@@ -109,11 +128,12 @@ public import LogSync
         edit {
             let shape = try shape(of: R.databaseTableName)
             let values = shape.values(try record.databaseDictionary)
-            draft(shape, R.self, Self.insertion(of: record), base: nil, mine: values)
+            drafts.append(draft(shape, R.self, Self.insertion(of: record, values), base: nil, mine: values))
         }
     }
 
-    /// Changes a record as it was read from the store, or from this context; what was edited of it before stays edited.
+    /// Changes a record as it was read from the store, or from this context; what was edited of it before stays edited, also
+    /// by records of other columns of the table.
     ///
     /// A record that cannot be encoded, or that does not have its whole primary key, has each ``save(context:)`` throw until
     /// ``rollback()``.
@@ -121,17 +141,31 @@ public import LogSync
         edit {
             let shape = try shape(of: R.databaseTableName)
             let read = shape.values(try record.databaseDictionary)
-            let index = index(of: shape.name, read)
+            var new = draft(shape, R.self, .update, base: read, mine: read)
+            let index = try find(&new, shape)
             var edited = record
             if let index, !drafts[index].isDelete { edited = try R(row: row(read.merging(drafts[index].mine) { $1 })) }
+            let former = shape.values(try edited.databaseDictionary)
             change(&edited)
             let values = shape.values(try edited.databaseDictionary)
             guard let index else {
                 try shape.check(read)
-                return draft(shape, R.self, .update, base: read, mine: values)
+                new.mine = values
+                return drafts.append(new)
             }
-            drafts[index].kind = drafts[index].isInsert ? Self.insertion(of: edited) : .update
-            drafts[index].mine = values
+            var draft = drafts[index]
+            draft.take(values, of: new, formerly: former)
+            if draft.isDelete, saving.contains(draft.number) {
+                // It goes with the save that is under way.
+                (new.kind, new.base, new.mine) = (Self.insertion(of: edited, values), nil, draft.mine)
+                return drafts.append(new)
+            }
+            if !draft.isInsert {
+                draft.kind = .update
+            } else if draft.mine.keys.allSatisfy({ values[$0] != nil }) {
+                draft.kind = Self.insertion(of: edited, values)
+            }
+            drafts[index] = draft
         }
     }
 
@@ -140,15 +174,16 @@ public import LogSync
         edit {
             let shape = try shape(of: R.databaseTableName)
             let read = shape.values(try record.databaseDictionary)
-            guard let index = index(of: shape.name, read) else {
+            var new = draft(shape, R.self, .delete, base: read, mine: read)
+            guard let index = try find(&new, shape) else {
                 try shape.check(read)
-                return draft(shape, R.self, .delete, base: read, mine: read)
+                return drafts.append(new)
             }
-            if drafts[index].isInsert {
+            if drafts[index].isInsert, !saving.contains(drafts[index].number) {
                 drafts.remove(at: index)
             } else {
                 drafts[index].kind = .delete
-                drafts[index].mine = drafts[index].base ?? read
+                drafts[index].mine = drafts[index].base ?? drafts[index].mine
             }
         }
     }
@@ -162,20 +197,21 @@ public import LogSync
     private func draft<R: MutablePersistableRecord & Sendable>(
         _ shape: TableShape, _ type: R.Type, _ kind: EditedDraft.Kind, base: [String: DatabaseValue]?,
         mine: [String: DatabaseValue]
-    ) {
+    ) -> EditedDraft {
         drafted += 1
-        drafts.append(
-            EditedDraft(
-                number: drafted, table: shape.name, keyColumns: shape.key,
-                reading: { row in
-                    // A row that the record cannot be made of is compared as it stands.
-                    let record = try? (type as? any (FetchableRecord & EncodableRecord).Type)?.init(row: row)
-                    return (try? record?.databaseDictionary).map(shape.values) ?? [:]
-                }, kind: kind, base: base, mine: mine))
+        return EditedDraft(
+            number: drafted, shape: shape,
+            reading: { row in
+                // A row that the record cannot be made of is compared as it stands.
+                let record = try? (type as? any (FetchableRecord & EncodableRecord).Type)?.init(row: row)
+                return (try? record?.databaseDictionary).map(shape.values) ?? [:]
+            }, kind: kind, base: base, mine: mine)
     }
 
-    private static func insertion(of record: some MutablePersistableRecord & Sendable) -> EditedDraft.Kind {
-        .insert { db in
+    private static func insertion(
+        of record: some MutablePersistableRecord & Sendable, _ values: [String: DatabaseValue]
+    ) -> EditedDraft.Kind {
+        .insert(values) { db in
             var record = record
             try record.insert(db)
         }
@@ -188,34 +224,51 @@ public import LogSync
     // MARK: Saving
 
     /// Writes all edits in one transaction, which is recorded under the author. Where it throws, nothing is written, and the
-    /// edits stay.
+    /// edits stay. One save comes after the other; what is edited while one is under way is saved by the next.
     ///
     /// - Parameter context: what the history, and the group to undo, call it.
-    /// - Throws: ``EditConflict`` under the policy `error`, what a custom policy throws, what GRDB throws where a constraint
+    /// - Throws: ``EditConflict`` under the policy `error`, and under each where a row would be written in the place of another
+    ///   one that has its integer key by now; what a custom policy throws, what GRDB throws where a constraint
     ///   refuses a row, and `LogSyncError` as ``Replicator/record(_:author:context:_:)`` does.
     public func save(context: String? = nil) async throws {
+        while !saving.isEmpty { await withCheckedContinuation { waiting.append($0) } }
         if let trouble { throw trouble }
         guard hasChanges else { return }
         let (saved, policy, author, undoLog, replicator) = (drafts, mergePolicy, author, undoLog, replicator)
-        try await writer.write { db in
-            func save() throws {
-                // A row may go before its parent does, or come after its child.
-                try db.execute(sql: "PRAGMA defer_foreign_keys = ON")
-                for draft in saved where draft.isInsert || draft.isDelete || !draft.edited.isEmpty {
-                    try draft.save(db, policy)
-                }
-            }
-            try replicator.record(db, author: author, context: context) {
-                if let undoLog { try undoLog.group(context ?? "Edit", db, save) } else { try save() }
-            }
+        saving = Set(saved.map(\.number))
+        defer {
+            saving = []
+            for next in waiting { next.resume() }
+            waiting = []
         }
-        for draft in saved {
+        let identities: [DatabaseValue?]
+        do {
+            identities = try await writer.write { db in
+                func save() throws {
+                    // A row may go before its parent does, or come after its child.
+                    try db.execute(sql: "PRAGMA defer_foreign_keys = ON")
+                    for var draft in saved where draft.isInsert || draft.isDelete || !draft.edited.isEmpty {
+                        try draft.save(db, policy)
+                    }
+                }
+                try replicator.record(db, author: author, context: context) {
+                    if let undoLog { try undoLog.group(context ?? "Edit", db, save) } else { try save() }
+                }
+                return try saved.map { try $0.identity ?? $0.recorded(db) }
+            }
+        } catch {
+            // What was to be inserted, and has been deleted since.
+            drafts.removeAll { $0.isDelete && $0.base == nil }
+            throw error
+        }
+        for (draft, identity) in zip(saved, identities) {
             guard let index = drafts.firstIndex(where: { $0.number == draft.number }) else { continue }
             // It may have been edited meanwhile.
             if drafts[index].isSame(as: draft) {
                 drafts.remove(at: index)
             } else {
                 drafts[index].rebase(onSaved: draft)
+                drafts[index].identity = identity
             }
         }
     }
@@ -226,7 +279,11 @@ public import LogSync
     public func conflicts() async throws -> [EditConflict] {
         let drafts = drafts
         return try await writer.read { db in
-            try drafts.compactMap { $0.conflict(with: try $0.stored(db), byRow: false) }
+            try drafts.compactMap { draft in
+                var draft = draft
+                let stored = try draft.find(db)
+                return draft.conflict(with: stored, byRow: false)
+            }
         }
     }
 
@@ -238,7 +295,10 @@ public import LogSync
     public func refreshAll() async throws {
         let drafts = drafts
         let stored = try await writer.read { db in
-            try drafts.map { draft in draft.isInsert ? nil : try draft.stored(db) }
+            try drafts.map { draft in
+                var draft = draft
+                return draft.isInsert ? nil : try draft.find(db)
+            }
         }
         for (draft, row) in zip(drafts, stored) {
             // Edits may have come or gone while that was read.
@@ -265,13 +325,46 @@ public import LogSync
 
     // MARK: Tables
 
-    /// The draft of the row that has the primary key which is among these values; the one that is saved last, where a row was
-    /// deleted and another of its key inserted.
-    private func index(of table: String, _ values: [String: DatabaseValue]) -> Int? {
-        drafts.lastIndex { draft in
-            draft.table == table && draft.key.count == draft.keyColumns.count
-                && draft.keyColumns.allSatisfy { draft.key[$0].isSame(as: values[$0]) }
+    private struct Place: Hashable {
+        var table: String
+        var integer: DatabaseValue
+    }
+
+    private func place(_ shape: TableShape, _ values: [String: DatabaseValue]) -> Place? {
+        shape.integerKey.flatMap { values[$0] }.map { Place(table: shape.name, integer: $0) }
+    }
+
+    /// The draft of a row of the store; the one that is saved last, where a row was deleted and another of its key inserted.
+    private func index(of shape: TableShape, _ values: [String: DatabaseValue], _ identity: DatabaseValue?) -> Int? {
+        let index = drafts.lastIndex { $0.isOf(shape, values, identity) }
+        guard let index, drafts[index].isInsert, identity != nil else { return index }
+        // A new row is not the one that has its integer by now, unless that is to go.
+        return drafts.contains { $0.isDelete && $0.isOf(shape, values, identity) } ? index : nil
+    }
+
+    /// Finds out which row a new draft is of, and the draft of that row which is there already.
+    ///
+    /// Another row may have its integer by now. A record that holds what the store says is that row's; else one that holds what
+    /// a draft does is that one's; else it is of the row that had the integer when it was read by this context.
+    private func find(_ new: inout EditedDraft, _ shape: TableShape) throws -> Int? {
+        guard let read = new.base, let place = place(shape, read) else { return index(of: shape, new.mine, nil) }
+        let (present, isPresent) = try writer.unsafeReentrantRead { [new] db in
+            var draft = new
+            return (try draft.recorded(db), draft.isUnchanged(in: try draft.find(db)))
         }
+        let ofKey = index(of: shape, read, nil)
+        if let present, isPresent {
+            new.identity = present
+        } else if let ofKey, drafts[ofKey].holds(read) {
+            return ofKey
+        } else if let known = identities[place] {
+            new.identity = known
+        } else if let ofKey {
+            return ofKey
+        } else {
+            new.identity = present
+        }
+        return index(of: shape, read, new.identity)
     }
 
     private func row(_ values: [String: DatabaseValue]) -> Row {
@@ -283,33 +376,5 @@ public import LogSync
         let shape = try writer.read { db in try TableShape(table, db) }
         shapes[table] = shape
         return shape
-    }
-}
-
-/// What columns a table has, by the names that it was declared with; records may write them otherwise.
-private struct TableShape: Sendable {
-    let name: String
-    let key: [String]
-    private let names: [String: String]
-
-    init(_ table: String, _ db: Database) throws {
-        name = table
-        key = try db.primaryKey(table).columns
-        names = Dictionary(
-            (try db.columns(in: table).map(\.name) + key).map { ($0.lowercased(), $0) },
-            uniquingKeysWith: { first, _ in first })
-    }
-
-    func values(_ record: [String: DatabaseValue]) -> [String: DatabaseValue] {
-        Dictionary(
-            record.map { (names[$0.lowercased()] ?? $0, $1) }, uniquingKeysWith: { first, _ in first })
-    }
-
-    /// - Throws: `DatabaseError` where a record does not say which row it is.
-    func check(_ values: [String: DatabaseValue]) throws {
-        guard key.allSatisfy({ values[$0].map { !$0.isNull } ?? false }) else {
-            throw DatabaseError(
-                resultCode: .SQLITE_MISUSE, message: "a record of \(name) without its primary key cannot be edited")
-        }
     }
 }

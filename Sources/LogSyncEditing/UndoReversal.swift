@@ -72,7 +72,7 @@ final class UndoReversal {
     var changedCount: Int { rows.count(where: \.isChanged) }
 
     func leave(_ table: UndoTable, _ key: [UndoValue], _ column: String? = nil) {
-        let new = UndoLog.Left(table: table.name, key: key.databaseValues, column: column)
+        let new = UndoLog.Left(table: table.name, key: table.shown(key).databaseValues, column: column)
         if !left.contains(new) { left.append(new) }
     }
 
@@ -87,6 +87,14 @@ final class UndoReversal {
     /// Whether a row of the group goes back to an integer.
     func isReturning(_ integer: Int64, to table: UndoTable) -> Bool {
         returning[table.name]?.contains(integer) ?? false
+    }
+
+    /// Whether the row that has an integer is one that the group has made, and that goes.
+    func isGoing(_ integer: Int64, of table: UndoTable) -> Bool {
+        rows.contains { row in
+            row.table.name == table.name && row.key == [UndoValue(integer)] && row.isInserted && !row.isDeleted
+                && !row.isLeft
+        }
     }
 
     /// The integer to which a row of the group goes back that had another one when the undo began.
@@ -134,7 +142,7 @@ final class UndoReversal {
                 row.origin = table.key(of: change.before)
             }
             guard !row.isDeleted else { return row }
-            let columns = kind == "insert" ? Array(change.after.indices) : change.changed
+            let columns = kind == "insert" ? change.columns : change.changed
             let unknown = columns.filter { !row.own.contains($0) && !row.foreign.contains($0) }
             guard !unknown.isEmpty else { return row }
             guard let present = try table.present(row.key, db) else {
@@ -231,10 +239,10 @@ final class UndoReversal {
         for _ in 0..<2 {
             var isNews = false
             for row in rows where row.isRemoved {
-                // A trigger has made it again.
-                guard let present = try row.table.present(row.key, db), !isBack(row.key, of: row.table) else {
-                    continue
-                }
+                // A trigger has made it again; or another row is back whose key is the same but for its letters' case.
+                guard let present = try row.table.present(row.key, db),
+                    !isBack(row.table.key(of: present), of: row.table)
+                else { continue }
                 isNews = try row.table.removeUnlessReferred(present, db) || isNews
             }
             for row in rows where !row.isRemoved && !row.targets.isEmpty {

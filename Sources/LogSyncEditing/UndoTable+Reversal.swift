@@ -12,7 +12,9 @@ extension UndoTable {
         /// Of what ``UndoTable/pointers`` referred to before.
         var parents: [DatabaseValue]
 
-        var changed: [Int] { before.indices.filter { before[$0] != after[$0] } }
+        /// The columns' places; not that of a rowid, which only tells rows apart.
+        var columns: [Int]
+        var changed: [Int] { columns.filter { before[$0] != after[$0] } }
     }
 
     func change(_ number: Int64, _ db: Database) throws -> Change? {
@@ -27,7 +29,8 @@ extension UndoTable {
             return Change(
                 before: stored.indices.map { UndoValue(row, at: 4 * $0) },
                 after: stored.indices.map { UndoValue(row, at: 4 * $0 + 2) },
-                identity: row[end], parents: pointers.indices.map { row[end + 1 + $0] })
+                identity: row[end], parents: pointers.indices.map { row[end + 1 + $0] },
+                columns: stored.indices.filter { $0 != rowidIndex })
         }
     }
 
@@ -37,14 +40,14 @@ extension UndoTable {
             let former = change.before[keyIndex].integer, let returned = try ReturnedRows(name, db)
         else { return }
         if let standing = try returned.integer(of: change.identity, db),
-            try standing == former || present([UndoValue(standing)], db) != nil
+            try standing == former || present([UndoValue(standing)], db) != nil && !reversal.isGoing(standing, of: self)
         {
             // Its deletion is not recorded yet, or another peer has brought it back.
             return reversal.give(standing, to: change.identity, of: self)
         }
         func isFree(_ integer: Int64) throws -> Bool {
             try !reversal.isGiven(integer, of: self) && (integer == former || !reversal.isReturning(integer, to: self))
-                && present([UndoValue(integer)], db) == nil
+                && isLeft(integer, db, reversal)
                 && !returned.isPromised(integer, toOtherThan: change.identity, db)
         }
         var place = former
@@ -55,6 +58,12 @@ extension UndoTable {
             while try !isFree(place) { place += 1 }
         }
         reversal.give(place, to: change.identity, of: self)
+    }
+
+    /// Whether no row has an integer, once the rows have gone that the group has made.
+    private func isLeft(_ integer: Int64, _ db: Database, _ reversal: UndoReversal) throws -> Bool {
+        guard let present = try present([UndoValue(integer)], db) else { return true }
+        return try reversal.isGoing(integer, of: self) && !references.areThere(to: present, stored, db)
     }
 
     /// What a column that refers to a row has to hold for that: its integer may be another one by now. Nil where the row is
@@ -100,8 +109,13 @@ extension UndoTable {
     }
 
     func key(of row: [UndoValue]) -> [UndoValue] {
-        key.compactMap { column in stored.firstIndex(of: column).map { row[$0] } }
+        let values = keyIndices.map { row[$0] }
+        // A whole key says which row it is, also where the row was made anew.
+        return rowidIndex == nil || values.dropLast().contains(where: \.isNull) ? values : values.dropLast()
     }
+
+    /// A key as the table declares it.
+    func shown(_ key: [UndoValue]) -> [UndoValue] { rowid != nil && key.count == self.key.count ? key.dropLast() : key }
 
     private func condition(_ key: [UndoValue]) -> String {
         zip(self.key, key).map { "\($0.quotedName) IS \($1.parameter)" }.joined(separator: " AND ")
@@ -137,17 +151,23 @@ extension UndoTable {
     private func bringBack(_ row: UndoRow, _ change: Change, _ db: Database, _ reversal: UndoReversal) throws {
         var deleted = change.before
         if let keyIndex, let place = reversal.places[change.identity] { deleted[keyIndex] = UndoValue(place) }
-        let key = key(of: deleted)
         let returned = try ReturnedRows(name, db)
         let last = try returned?.lastNumber(db) ?? 0
-        let list = stored.map(\.quotedName).joined(separator: ", ")
+        let given = try stored.indices.filter { index in
+            try index != rowidIndex || !isTaken(deleted[index], db)
+        }
+        let list = given.map { stored[$0].quotedName }.joined(separator: ", ")
         // Another row may have its key, or a unique value of it.
         try db.execute(
             sql: """
-                INSERT OR IGNORE INTO main.\(quoted)(\(list)) VALUES(\(deleted.map(\.parameter).joined(separator: ", ")))
+                INSERT OR IGNORE INTO main.\(quoted)(\(list))
+                VALUES(\(given.map { deleted[$0].parameter }.joined(separator: ", ")))
                 """,
-            arguments: deleted.arguments)
-        if db.changesCount > 0 {
+            arguments: given.map { deleted[$0] }.arguments)
+        let isBack = db.changesCount > 0
+        if isBack, let rowidIndex { deleted[rowidIndex] = UndoValue(db.lastInsertedRowID) }
+        let key = key(of: deleted)
+        if isBack {
             let integer = key.count == 1 ? key[0].databaseValue : nil
             try returned?.note(after: last, at: integer, as: change.identity, db)
         } else if try row.isTaken || reversal.places[change.identity] != nil || present(key, db) == nil {
@@ -159,17 +179,25 @@ extension UndoTable {
         // Else a trigger of the program's has just made it.
         row.key = key
         row.isBack = true
-        for (index, value) in deleted.enumerated() { row.targets[index] = value }
+        for index in change.columns { row.targets[index] = deleted[index] }
+    }
+
+    private func isTaken(_ rowid: UndoValue, _ db: Database) throws -> Bool {
+        guard let column = self.rowid else { return false }
+        return try Int.fetchOne(
+            db, sql: "SELECT 1 FROM main.\(quoted) WHERE \(column.quotedName) = ?", arguments: [rowid.argument]) != nil
     }
 
     private func restore(
         _ row: UndoRow, _ change: Change, besides dangling: Set<Int>, _ db: Database, _ reversal: UndoReversal
     ) throws {
         let own = change.changed.filter { row.isBack || row.own.contains($0) }
-        if try present(row.key, db) == nil {
+        var standing = try present(row.key, db)
+        if standing == nil {
             // A foreign key's own action has given it the former key already, as its parent got that.
             let former = key(of: change.before)
-            guard !own.filter(keyIndices.contains).isEmpty, try present(former, db) != nil else {
+            if !own.filter(keyIndices.contains).isEmpty { standing = try present(former, db) }
+            guard standing != nil else {
                 row.isLeft = true
                 return reversal.leave(self, row.key)
             }
@@ -193,7 +221,9 @@ extension UndoTable {
             row.targets[index] = change.before[index]
             if row.formers[index] == nil { row.formers[index] = change.after[index] }
         }
-        row.key = zip(keyIndices, row.key).map { done.contains($0) ? change.before[$0] : $1 }
+        if let standing {
+            row.key = key(of: stored.indices.map { done.contains($0) ? change.before[$0] : standing[$0] })
+        }
     }
 
     /// The places of the key's columns, in its order.

@@ -7,8 +7,10 @@ struct UndoTable: Sendable {
     let number: Int
     /// The columns that can be written: what is generated comes by itself.
     private let columns: [String]
-    /// The primary key, or the rowid.
+    /// The primary key, or the rowid; and after it ``rowid``, where there is one.
     let key: [String]
+    /// What tells rows apart whose primary key has a NULL in it, of which a table may hold many; nil where none can.
+    let rowid: String?
     /// The columns of which no two rows have the same values, other than the key.
     private let uniques: [[String]]
     /// Of unique indexes over expressions, SQL that says whether the row `t` and the one that is written agree in one.
@@ -29,10 +31,12 @@ struct UndoTable: Sendable {
         self.name = name
         self.number = number
         // It throws where there is no such table.
-        key = try db.primaryKey(name).columns
+        let primaryKey = try db.primaryKey(name)
         columns = try String.fetchAll(
             db, sql: "SELECT name FROM pragma_table_xinfo(?, 'main') WHERE hidden = 0 ORDER BY cid", arguments: [name])
-        let key = Set(key.map { $0.lowercased() })
+        rowid = primaryKey.rowIDColumn == nil ? try Self.rowid(name, db) : nil
+        self.key = primaryKey.columns + (rowid.map { [$0] } ?? [])
+        let key = Set(primaryKey.columns.map { $0.lowercased() })
         uniques = try db.indexes(on: name).filter(\.isUnique).map(\.columns)
             .filter { Set($0.map { $0.lowercased() }) != key }
         agreements = try Self.agreements(name, db)
@@ -53,8 +57,21 @@ struct UndoTable: Sendable {
     var stored: [String] { Self.stored(columns, key) }
 
     private static func stored(_ columns: [String], _ key: [String]) -> [String] {
-        key.allSatisfy(columns.contains) ? columns : key + columns
+        key.filter { !columns.contains($0) } + columns
     }
+
+    /// The name of the rowid where a column of the primary key takes NULL.
+    private static func rowid(_ name: String, _ db: Database) throws -> String? {
+        let columns = try Row.fetchAll(
+            db, sql: "SELECT lower(name), pk > 0 AND NOT \"notnull\" FROM pragma_table_xinfo(?, 'main')",
+            arguments: [name])
+        let names = Set(columns.map { $0[0] as String })
+        guard columns.contains(where: { $0[1] }) else { return nil }
+        return ["rowid", "_rowid_", "oid"].first { !names.contains($0) }
+    }
+
+    /// The place of ``rowid``.
+    var rowidIndex: Int? { rowid.flatMap(stored.firstIndex) }
 
     /// The place of the key where it is of one column.
     var keyIndex: Int? { key.count == 1 ? stored.firstIndex(of: key[0]) : nil }
@@ -136,7 +153,7 @@ struct UndoTable: Sendable {
     }
 
     private var isRival: String {
-        ([key] + uniques).map { columns in
+        ([key.filter { $0 != rowid }] + uniques).map { columns in
             columns.map { "t.\($0.quotedName) = NEW.\($0.quotedName)" }
                 .joined(separator: " AND ")
         }.map { "(\($0))" }.joined(separator: " OR ") + agreements.map { " OR (\($0))" }.joined()

@@ -50,13 +50,24 @@ public final class KeyValueStore: Sendable {
     ) async throws -> KeyValueStore {
         try await checkEmpty(path, configuration)
         let isThere = FileManager.default.fileExists(atPath: path)
-        let database = try KeyValueDatabase(path, configuration)
+        let database = try await made(path, configuration)
         do {
             return try await open(
                 database, container, content, peer, limits, runs: runs, configuration: configuration)
         } catch {
-            if !isThere { try remove(database) }
+            // What another process has open meanwhile refuses it, and stays.
+            if !isThere { try? database.remove() }
             throw error
+        }
+    }
+
+    private static func made(_ path: String, _ configuration: SyncConfiguration) async throws -> KeyValueDatabase {
+        while true {
+            let database = try KeyValueDatabase(path, configuration)
+            try await database.makeTables()
+            if FileManager.default.fileExists(atPath: path) { return database }
+            // Another process had made the file for nothing, and removed it.
+            try database.close()
         }
     }
 
@@ -64,7 +75,6 @@ public final class KeyValueStore: Sendable {
         _ database: KeyValueDatabase, _ container: String, _ content: String, _ peer: String?,
         _ limits: KeyValueLimits, runs: Bool, configuration: SyncConfiguration
     ) async throws -> KeyValueStore {
-        try await database.makeTables()
         let isNew = try database.read { try !$0.tableExists("logsync_store") }
         try check(database)
         let replicator = try await Replicator.open(
@@ -85,17 +95,6 @@ public final class KeyValueStore: Sendable {
         let database = try KeyValueDatabase(path, configuration)
         try check(database)
         return try await begin(database, replicator, limits, isNew: false, runs: runs)
-    }
-
-    /// Removes a database that was just made for a store, and is to be none. What another process has used meanwhile stays.
-    private static func remove(_ database: KeyValueDatabase) throws {
-        let isUnused = try database.read { db in
-            try !db.tableExists("logsync_store") && db.tableExists("entry")
-                && Row.fetchOne(db, sql: "SELECT 1 FROM entry") == nil
-        }
-        try database.close()
-        guard isUnused else { return }
-        for suffix in ["", "-wal", "-shm"] { unlink(database.path + suffix) }
     }
 
     private static func begin(
@@ -139,7 +138,8 @@ public final class KeyValueStore: Sendable {
         }
     }
 
-    /// Ends what keeps it in step. What was set and not published yet waits in the store.
+    /// Ends what keeps it in step. What was set and not published yet waits in the store. What is asked of it afterwards throws
+    /// `LogSyncError`, `usage`.
     public func close() async {
         await replicator.stop()
         await replicator.close()
@@ -164,11 +164,17 @@ public final class KeyValueStore: Sendable {
         }
     }
 
-    /// A value that ``encode(_:for:)`` has set.
+    /// A value that ``encode(_:for:)`` has set; nil where there is none.
     ///
     /// - Throws: `DecodingError` where it is something else.
     public func decode<T: Decodable>(_ type: T.Type = T.self, for key: String) throws -> T? {
-        try value(String.self, for: key).map { try JSONDecoder().decode(T.self, from: Data($0.utf8)) }
+        guard let value = try databaseValue(for: key) else { return nil }
+        guard case .string(let text) = value.storage else {
+            throw DecodingError.typeMismatch(
+                T.self, DecodingError.Context(codingPath: [], debugDescription: "\(key.debugDescription) holds no text")
+            )
+        }
+        return try JSONDecoder().decode(T.self, from: Data(text.utf8))
     }
 
     /// Other programs, and other peers, may write what is no text, which nobody asks for by a key.

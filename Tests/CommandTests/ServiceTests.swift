@@ -178,6 +178,23 @@ import Testing
             with: Data(contentsOf: URL(fileURLWithPath: "\(Self.documentation)/grafana-dashboard.json")))
     }
 
+    @Test func `what the page calls worth an alert has a rule`() throws {
+        let page = try text("\(Self.documentation)/operations.md")
+        let table = try #require(page.split(separator: "| worth an alert |").last)
+        let rows = table.split(separator: "\n").prefix { $0.hasPrefix("|") || $0.contains("where it holds") }
+        let conditions = rows.compactMap { $0.firstMatch(of: /^\| `([^`]+)`/)?.output.1 }
+        #expect(conditions.count > 8)
+        let rules = try text("\(Self.documentation)/prometheus-alerts.yml")
+        for condition in conditions { #expect(rules.contains("expr: \(condition)"), "\(condition)") }
+    }
+
+    @Test func `the help of watch names every event`() async throws {
+        let help = try await tool.succeed("watch", "--help").output
+        for event in ["ready", "didImport", "held", "unavailable", "error", "subscription", "omitted"] {
+            #expect(help.contains(event), "\(event)")
+        }
+    }
+
     @Test func `how far behind a store is, and hooks that fail, are metrics`() async throws {
         let (a, b) = (try await tool.store("a.db"), try await tool.clone("b.db"))
         let daemon = try tool.start(["watch", b, "--metrics", "127.0.0.1:0", "--on-import", "exit 7"])

@@ -1,7 +1,7 @@
 import Foundation
 import GRDB
 import LogSync
-import LogSyncKeyValue
+@testable import LogSyncKeyValue
 import LogSyncModel
 import Testing
 
@@ -245,6 +245,69 @@ import Testing
         #expect(try store.value(for: "x") == 1)
         #expect(try await store.replicator.status().outbox == 0)
         await store.close()
+    }
+
+    @Test("Processes that open it at once at the first start have one store, and all that they set", arguments: 1...6)
+    func firstStarts(round: Int) async throws {
+        let keys = try await withThrowingTaskGroup(of: Void.self) { group in
+            for number in 1...3 {
+                group.addTask {
+                    let store = try await self.open("a")
+                    try await store.set(number, for: "key\(number)")
+                    await store.close()
+                }
+            }
+            try await group.waitForAll()
+            let store = try await self.open("a")
+            #expect(try await store.replicator.status().peers.isEmpty)
+            let keys = try store.entries.map(\.key)
+            await store.close()
+            return keys
+        }
+        #expect(keys == ["key1", "key2", "key3"])
+    }
+
+    @Test(
+        "A database that was made for nothing goes, but not while another process has it open, or once it has been used"
+    )
+    func madeForNothing() async throws {
+        let machine = try world.machine("a")
+        func exists() -> Bool { FileManager.default.fileExists(atPath: machine.path) }
+        await #expect(throws: LogSyncError.self) {
+            _ = try await KeyValueStore.open(
+                machine.path, container: world.container, content: "No such name", runs: false,
+                configuration: machine.configuration)
+        }
+        #expect(!exists())
+        let (made, other) = (
+            try KeyValueDatabase(machine.path, machine.configuration),
+            try KeyValueDatabase(machine.path, machine.configuration)
+        )
+        try await made.makeTables()
+        #expect(try other.read { try $0.tableExists("entry") })
+        try made.remove()
+        #expect(exists())
+        try other.remove()
+        #expect(!exists())
+        let used = try KeyValueDatabase(machine.path, machine.configuration)
+        try await used.makeTables()
+        try await used.write { try $0.execute(sql: "INSERT INTO entry VALUES('x', 1)") }
+        try used.remove()
+        #expect(exists())
+    }
+
+    @Test("What is asked of a store that is closed says so; a value that is no JSON is a DecodingError")
+    func closed() async throws {
+        let store = try await open("a")
+        try await store.set(12, for: "number")
+        try await store.set(Data([1]), for: "blob")
+        #expect(throws: DecodingError.self) { try store.decode(Window.self, for: "number") }
+        #expect(throws: DecodingError.self) { try store.decode(Window.self, for: "blob") }
+        #expect(try store.decode(Window.self, for: "none") == nil)
+        await store.close()
+        let error = await #expect(throws: LogSyncError.self) { try await store.set(1, for: "x") }
+        #expect(error?.code == .usage && error?.message.contains("closed") == true)
+        #expect(throws: LogSyncError.self) { try store.value(Int.self, for: "number") }
     }
 
     @Test("Beside another program's transaction, values are read at once, and set when it has ended or not at all")

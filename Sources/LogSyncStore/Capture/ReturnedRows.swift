@@ -13,7 +13,8 @@ import LogSyncSQLite
 /// recorder lets it take up what was edited meanwhile. The integer is the one that it had, unless another row has that.
 package struct ReturnedRows {
     private let id: Int64
-    private let isSurrogate: Bool
+    /// Whether an integer is this store's own name for a row, and may be another row's at another time.
+    package let isSurrogate: Bool
 
     /// - Parameter table: as the program calls it. nil where the database is no store, or does not replicate the table.
     package init?(_ table: String, _ db: Database) throws {
@@ -70,8 +71,8 @@ package struct ReturnedRows {
     /// The identity of the row that stands at an integer, as far as that is recorded.
     package func identity(at integer: DatabaseValue, _ db: Database) throws -> DatabaseValue? {
         guard isSurrogate else { return nil }
-        return try DatabaseValue.fetchOne(
-            db, sql: "SELECT identity FROM main.logsync_clock_\(id) WHERE row = ?", arguments: [integer])
+        let statement = try db.cachedStatement(sql: "SELECT identity FROM main.logsync_clock_\(id) WHERE row = ?")
+        return try DatabaseValue.fetchOne(statement, arguments: [integer])
     }
 
     /// The integer at which a row stands, as far as that is recorded.

@@ -68,11 +68,20 @@ extension Founder {
         if let registration = try registration(of: place) {
             return try again(report, place, registration, folder, options)
         }
-        if !options.dryRun { try await clearUnfinished(place) }
+        let stateDirectory = StateDirectory(configuration.stateDirectory)
+        let locks = try options.dryRun ? nil : foundingLocks(place, stateDirectory)
+        try await locks?.step.acquire(wait: configuration.wait, of: place.path)
+        defer { locks?.step.release() }
+        if locks != nil {
+            // Another process may have made it a store meanwhile.
+            if let registration = try registration(of: place) {
+                return try again(report, place, registration, folder, options)
+            }
+            try clearUnfinished(place)
+        }
         report.joined = try folder.exists()
         if report.joined { try checkPublishing(into: folder) }
         var scan = report.joined ? try ContainerScanner(content: folder).scan(full: true) : nil
-        let stateDirectory = StateDirectory(configuration.stateDirectory)
         let former = try stateDirectory.peers(at: place.path).filter { scan?.peers[$0] != nil }
         let name = try peerName(options.peerName, scan, former: former)
         var settings: ContentSettings?
@@ -91,6 +100,13 @@ extension Founder {
         report.obstacle =
             try found.obstacle ?? doubling(found, place, isJoining: !plan.settings.isEmpty)
             ?? unrelated(plan, place, report.tables, folder, scan)
+        if !former.isEmpty, let doubled = doubledAgain(report.tables, place, isJoining: !plan.settings.isEmpty) {
+            if options.joinsAgain {
+                report.warnings.append(doubled.message)
+            } else {
+                report.obstacle = report.obstacle ?? doubled
+            }
+        }
         if let scan, report.obstacle == nil, !plan.settings.isEmpty,
             options.dryRun || asksOfRivals && !found.contestable.isEmpty
         {
@@ -99,20 +115,17 @@ extension Founder {
         if options.dryRun { return report }
         // What is refused leaves no trace in the container either.
         if let obstacle = report.obstacle { throw obstacle }
-        try stateDirectory.create()
-        let locks = try StoreLocks(stateDirectory, store: place.path, wait: configuration.wait)
-        try await locks.step.acquire(wait: configuration.wait, of: place.path)
-        defer { locks.step.release() }
         try folder.create()
         let made = try Store.initialize(place.path, plan: plan, configuration: configuration.storeConfiguration)
         defer { closeQuietly(made.store) }
         // What it was before takes part no more, and nobody is to wait for it.
-        for peer in former { try made.store.retire(peer) }
+        let gone = former.filter { scan?.peers[$0]?.said?.hasLeft != true }
+        for peer in gone { try made.store.retire(peer) }
         try made.store.setLocation(
             path: place.path, inode: place.inode, machineID: configuration.machineID,
             stateDirectory: stateDirectory.path)
         try saveState(of: made.store, at: place, in: stateDirectory)
-        for peer in former { try stateDirectory.remove(peer) }
+        for peer in gone { try stateDirectory.remove(peer) }
         report.tables = undecided(made.tables, plan)
         report.recorded = try made.store.vector()[made.store.registration().peer] > 0 ? 1 : 0
         configuration.logger.info(
@@ -133,10 +146,15 @@ extension Founder {
         }
     }
 
-    /// Removes what an `init` or `leave` that was interrupted has left, when no process is at it any more.
-    private func clearUnfinished(_ place: StorePlace) async throws {
+    private func foundingLocks(_ place: StorePlace, _ stateDirectory: StateDirectory) throws -> StoreLocks {
+        try stateDirectory.create()
+        return try StoreLocks(stateDirectory, store: place.path, wait: configuration.wait)
+    }
+
+    /// Removes what an `init` or `leave` that was interrupted has left; no process is at it any more.
+    private func clearUnfinished(_ place: StorePlace) throws {
         guard try Store.isUnfinished(place.path, configuration: configuration.storeConfiguration) else { return }
-        _ = try await removeLeftovers(place.path, dryRun: false)
+        _ = try Store.removeLeftovers(place.path, configuration: configuration.storeConfiguration)
         configuration.logger.notice("\(place.path): what an init or leave that was interrupted had left is removed")
     }
 
@@ -282,6 +300,19 @@ extension Founder {
                 "`logsync leave \(place.path.asShellArgument)` removes what is left, and its program can write it again. `logsync clone "
                 + "--container \(container.asShellArgument) --content \(content) NEW` makes a store of what the others have, into which "
                 + "what is only here can be copied; after `leave`, `logsync init` joins all the same")
+    }
+
+    /// A database that has left the content has its rows, and no word of which are which.
+    private func doubledAgain(_ tables: [TableReport], _ place: StorePlace, isJoining: Bool) -> LogSyncError? {
+        let tables = tables.filter { ["surrogate", "row"].contains($0.identity) && $0.rows > 0 }.map(\.table)
+        guard isJoining, !tables.isEmpty else { return nil }
+        return LogSyncError(
+            .configuration,
+            "\(place.path) has left \(content): rows of \(tables.joined(separator: ", ")) that were written there are here and in "
+                + "the folder, and are there twice, at every peer, where it joins again",
+            help:
+                "Open a new database in place of it, which gets the rows from the folder, and copy what is only here into it; or "
+                + "say joinsAgain() in the rules, to have both", subject: .store(place.path))
     }
 
     /// The database is a store already: says so, and finishes what an `init` that was killed had left.

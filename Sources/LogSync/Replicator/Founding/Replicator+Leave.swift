@@ -9,6 +9,7 @@ extension Replicator {
     /// Local changes are published first where the folder takes them; otherwise they stay in this database alone. Other
     /// processes are asked to let go of the store.
     /// Rows that are parked, in no table, are written to a file beside the database (``LeaveReport/parkedFile``).
+    /// Where the database joins the content again, rows that have no key of their own are there twice, and ``open`` refuses that.
     /// What ``start()`` started ends. A program may go on writing by ``record(_:author:context:)`` and
     /// ``write(in:author:context:_:)``: nothing is recorded then.
     ///
@@ -44,9 +45,15 @@ extension Replicator {
             var report = try refusal.map(store.leaveSilently) ?? LeaveReport(published: true, unpublished: 0)
             report.note(parked)
             try store.store.leave()
-            // It may have been another peer before a restore.
-            for peer in try store.stateDirectory.peers(at: store.place.path) + [store.peer] {
-                try store.stateDirectory.remove(peer)
+            for var state in try store.stateDirectory.all(at: store.place.path) where state.hasLeft != true {
+                if state.peer == store.peer {
+                    // Who joins the content again is told that it has its rows already.
+                    state.hasLeft = true
+                    try store.stateDirectory.save(state)
+                } else {
+                    // It was another peer before a restore.
+                    try store.stateDirectory.remove(state.peer)
+                }
             }
             store.logger.info("\(store.place.path) is an ordinary database again, with all its rows")
             return report

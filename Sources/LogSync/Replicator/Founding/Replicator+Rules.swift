@@ -19,7 +19,11 @@ extension Replicator {
             case loses = "delete-loses"
         }
 
-        var options = InitializeOptions()
+        var options: InitializeOptions = {
+            var options = InitializeOptions()
+            options.joinsAgain = false
+            return options
+        }()
         /// Policies, by name; those in code among them.
         var policies: [String: MergePolicy] = [:]
         var tombstones: [(table: String, columns: [String])] = []
@@ -61,6 +65,10 @@ extension Replicator {
 
         /// Copies tables when a store is cloned, and never replicates them.
         public mutating func keepLocal(_ tables: String...) { options.local += tables }
+
+        /// Has a database that has left the content, by ``Replicator/leave(dryRun:)``, join it again with all its rows. Rows that
+        /// have no key but an integer, or none, are there twice then, at every peer; without this they are refused.
+        public mutating func joinsAgain() { options.joinsAgain = true }
 
         /// Leaves tables alone.
         public mutating func skip(_ tables: String...) { options.skip += tables }

@@ -44,6 +44,8 @@ public struct InitializeOptions: Sendable {
     public var keepJournal = false
     /// Whether only to say what would be done.
     public var dryRun = false
+    /// Whether a database that has left the content joins it again though rows without a key of their own come to be there twice.
+    package var joinsAgain = true
 
     public init() {}
 

@@ -10,9 +10,10 @@ struct Watch: AsyncParsableCommand {
         commandName: "watch",
         abstract: "Keep stores in step as things happen, in the foreground, until SIGTERM or SIGINT.",
         discussion: """
-            With --json each event is a line: ready, didImport, held, unavailable or error. Stores that are missing or locked
-            are tried again while the others go on. SIGTERM, SIGINT and SIGQUIT are its normal end, with code 0. SIGHUP has it
-            read the configuration file anew.
+            With --json each event is a line: ready, didImport, held, unavailable, error or subscription; or omitted, in place
+            of events that were left out because nobody read them. Stores that are missing or locked are tried again while the
+            others go on. SIGTERM, SIGINT and SIGQUIT are its normal end, with code 0. SIGHUP has it read the configuration
+            file anew.
 
             EXAMPLE
               logsync watch music.db notes.db --on-import 'notify-send Imported'
