@@ -326,16 +326,19 @@ extension SchemaReconciliation {
         let isKnownBetter = try known.contains { name, _ in
             try renames.told(name, in: table.name).map { gone.contains($0.folded) } ?? false
         }
-        guard isTangled, !isKnownBetter else { return }
         let names = schema.columns.filter { !$0.isGenerated }.map { column in
             known.first { $0.0.folded == column.name.folded }?.1 ?? column.name
         }
         let target = try Renames.target(schema, table.name)
-        let isTold =
-            try connection.integer(
-                "SELECT 1 FROM logsync_setting WHERE kind = ? AND target = ?", .text(Renames.list), .text(target))
-            != nil
-        guard !isTold, Set(names.map { $0.folded }).count == names.count else { return }
-        try Settings(store).set(Renames.list, target, KeyList.encode(names))
+        let (said, followed) = (try renames.said(of: target), FollowedLists(connection))
+        let value = try KeyList.encode(names)
+        // What was said of an earlier version with these columns has been followed.
+        guard try said != value, try said == nil ? isTangled : followed.value(target) == said else {
+            if said == value { try followed.note(target, value) }
+            return
+        }
+        guard !isKnownBetter, Set(names.map { $0.folded }).count == names.count else { return }
+        try Settings(store).set(Renames.list, target, value)
+        try followed.note(target, value)
     }
 }
