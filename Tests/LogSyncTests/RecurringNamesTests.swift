@@ -66,19 +66,6 @@ struct RecurringNamesTests {
                     "INSERT INTO log(v) VALUES('by c'); INSERT INTO archive(v) VALUES('by c')",
                     ["new 3 first", "new 3 second", "new by c", "old 2 first", "old 2 second", "old by c"]
                 )),
-            Round(
-                testDescription: "tables with keys",
-                schema:
-                    """
-                    CREATE TABLE archive(k TEXT PRIMARY KEY, v TEXT); CREATE TABLE log(k TEXT PRIMARY KEY, v TEXT);
-                    INSERT INTO archive VALUES('k1', 'a'); INSERT INTO log VALUES('k1', 'b'), ('k2', 'c')
-                    """,
-                statements: [
-                    "DROP TABLE archive; ALTER TABLE log RENAME TO archive; CREATE TABLE log(k TEXT PRIMARY KEY, v TEXT)"
-                ], write: { "INSERT INTO log VALUES('k1', '\($0)')" },
-                query: "SELECT 'old ' || v FROM archive UNION ALL SELECT 'new ' || v FROM log ORDER BY 1",
-                expected: ["new 3", "old 2"],
-                later: ("INSERT INTO log VALUES('k2', 'by c')", ["new 3", "new by c", "old 2"])),
         ]
     }
 

@@ -126,6 +126,7 @@ struct RecordStep {
         // A reconciliation tracks tables, and captures rows.
         let pending = try reconciles ? PendingRows(store) : pending ?? PendingRows(store)
         findings.returnedTables = try ReturnedRecords(store).giveBack(pending)
+        try AwaitedFills(store).refresh()
         let recorder = Recorder(store, findings: findings, author: author, context: context)
         let recorded = try recorder.record(pending)
         try store.takeOwnSalt()
