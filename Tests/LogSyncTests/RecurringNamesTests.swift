@@ -145,6 +145,27 @@ struct RecurringNamesTests {
         try await check(round, world, [a, b])
     }
 
+    @Test("mean what they mean in each round, to those who have followed one with an earlier version of logsync")
+    func upgraded() async throws {
+        let round = Round.all[0]
+        let (world, a, b) = try await world(round)
+        for number in 1...3 {
+            for statement in round.statements {
+                for machine in [a, b] {
+                    try machine.execute(statement)
+                    try await settle(a, b)
+                }
+            }
+            try a.execute(round.write(number))
+            try await settle(a, b)
+            for machine in [a, b] { try machine.execute("DELETE FROM logsync_store WHERE key LIKE 'followed %'") }
+            try b.execute(round.write(number))
+            try a.execute("UPDATE t SET prev = prev || ''; UPDATE t SET cur = cur || '' WHERE k = 'k1'")
+            try await settle(a, b)
+        }
+        try await check(round, world, [a, b])
+    }
+
     @Test(
         "begin anew where what bore them was renamed and dropped",
         arguments: [

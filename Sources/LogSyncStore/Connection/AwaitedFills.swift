@@ -10,7 +10,7 @@ import LogSyncSQLite
 struct AwaitedFills {
     private static let prefix = "awaited fill "
     /// For how long, in milliseconds, after the column has come.
-    private static let patience: Int64 = 600_000
+    private static let patience: Int64 = 120_000
 
     private let store: OpenStore
 

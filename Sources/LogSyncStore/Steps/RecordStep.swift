@@ -121,6 +121,12 @@ struct RecordStep {
             if try NamingColumns(store.connection).isEmpty {
                 try NamingColumns.note(store.catalog, on: store.connection)
             }
+            if !reconciles {
+                let undecided = try UndecidedColumns(store.connection).all()
+                for table in store.catalog.programTables where undecided[table.id] == nil {
+                    try SchemaReconciliation(store: store).noteFollowed(table)
+                }
+            }
             store.cached.hasReferenceHistory = true
         }
         // A reconciliation tracks tables, and captures rows.
