@@ -12,7 +12,9 @@ import LogSyncStore
 ///
 /// 1. its author has published a schema in which the names are as it says, and one in which they are not, or
 /// 2. there are schemas, of any peers, of which one has the name in logs alone and another the new one alone, or
-/// 3. its author is not in the folder any more.
+/// 3. names have gone on from one to the other, and the last is left for a table or column that no schema ever had under its
+///    name in logs, which leaves the schema as it was, or
+/// 4. its author is not in the folder any more.
 ///
 /// Two schemas may be a lie as well. What a liar gains by them is said: names that stand for one another (``doubt(about:isReplicated:)``).
 struct RenameEvidence {
@@ -35,6 +37,10 @@ struct RenameEvidence {
     private var present: [Tables] = []
     /// What a table of logs may be called, by its name there.
     private var localNames: [String: Set<String>] = [:]
+    /// What tables have been called in logs, by what they were called.
+    private var logNames: [String: Set<String>] = [:]
+    /// What columns of a list have been called in logs, by the table with that list, and by what they were called.
+    private var listedNames: [[String]: [String: Set<String>]] = [:]
 
     init(_ scan: ContainerScan, _ folder: ContentFolder, _ claims: [Claim]) throws {
         peers = scan.peers.mapValues { $0.description.value?.name ?? $0.id.description }
@@ -51,8 +57,17 @@ struct RenameEvidence {
                 if now == nil || now == file.name.fingerprint { present.append(tables) }
             }
         }
-        for claim in claims where claim.kind == "rename" {
+        for claim in claims {
+            guard claim.kind == "rename" else {
+                guard case .columns(let table, let local, let log) = columns(claim, claim.target.folded) else {
+                    continue
+                }
+                let said = Dictionary(zip(local, log.map { Set([$0]) })) { $0.union($1) }
+                listedNames[[table] + local, default: [:]].merge(said) { $0.union($1) }
+                continue
+            }
             localNames[claim.value.folded, default: []].insert(claim.target.folded)
+            logNames[claim.target.folded, default: []].insert(claim.value.folded)
         }
     }
 
@@ -71,6 +86,9 @@ struct RenameEvidence {
             return local == log || Set(own.map(\.order)).count > 1
                 || all.contains { $0[log] != nil && $0[local] == nil }
                     && all.contains { $0[local] != nil && $0[log] == nil }
+                || own.contains { tables in
+                    HandedNames(tables.order, logNames, known: Set(all.flatMap(\.keys))).contain(local, log)
+                }
         case .column(let table, let local, let log):
             let names = names(of: table)
             func has(_ tables: Tables, _ column: String, without other: String) -> Bool {
@@ -94,6 +112,12 @@ struct RenameEvidence {
                         guard let columns = tables[name] else { return false }
                         return moved.allSatisfy { $0 < columns.count && columns[$0] == log[$0] }
                     }
+                }
+                || names.contains { name in
+                    guard own.contains(where: { $0.tables[name] == local }) else { return false }
+                    let known = Set(all.flatMap { $0[name] ?? [] })
+                    let handed = HandedNames(local, listedNames[[table] + local] ?? [:], known: known)
+                    return moved.allSatisfy { handed.contain(local[$0], log[$0]) }
                 }
         case .nothing: return true
         }

@@ -6,6 +6,8 @@ import LogSyncModel
 struct CatalogCache {
     /// The unique keys of tables, by table id.
     var uniqueKeys: [Int64: [UniqueKey]] = [:]
+    /// When columns have come that may be filled yet, by table and column id (``AwaitedFills``).
+    var awaitedFills: [Int64: [Int: Int64]] = [:]
     /// How tables' rows may be worked on in batches, by table id; as the merge policies are, too.
     var batchings: [Int64: Batching] = [:]
     /// Columns' defaults as evaluated, by table and column id.

@@ -66,6 +66,12 @@ extension OpenStore {
         return table.columns.indices.filter { policies.isCounter(table.name, table.columns[$0].name) }
     }
 
+    /// Whether a column's versions keep the values that the table shows.
+    func keepsVersions(_ table: TrackedTable, _ position: Int) -> Bool {
+        policies.isCounter(table.name, table.columns[position].name)
+            || cached.awaitedFills[table.id]?[table.columns[position].id] != nil
+    }
+
     /// Spells out the values of counters' versions in a record whose table shows just them.
     func spellOutCounters(_ state: inout RowClock, shown row: [Value], in table: TrackedTable) {
         for position in counters(of: table) {

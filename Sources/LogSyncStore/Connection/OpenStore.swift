@@ -76,6 +76,7 @@ final class OpenStore {
         self.connection = connection
         self.configuration = configuration
         catalog = try Catalog.load(on: connection)
+        cached.awaitedFills = try AwaitedFills.all(on: connection)
         peers = try PeerTable(on: connection)
         let facts = StoreFacts(connection)
         guard case .blob(let id)? = try facts.value("peer"), let peer = PeerID(bytes: id),
@@ -112,6 +113,7 @@ final class OpenStore {
         connection.finalizeStatements()
         catalog = try Catalog.load(on: connection)
         cached = CatalogCache()
+        cached.awaitedFills = try AwaitedFills.all(on: connection)
         policies.fit(catalog)
         if triggerCopies.areMade { try AppTriggers(catalog: catalog, connection: connection).setConflicts() }
     }

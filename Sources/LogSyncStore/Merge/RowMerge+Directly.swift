@@ -63,8 +63,7 @@ extension RowMerge {
             let id = table.columns[place].id
             store.count(-1, record.state.cell(id), row: rowDigest, column: table.columnDigests[id])
             store.count(1, row: rowDigest, column: table.columnDigests[id], stamp)
-            let isShown =
-                present.values[place] == value && !store.policies.isCounter(table.name, table.columns[place].name)
+            let isShown = present.values[place] == value && !store.keepsVersions(table, place)
             let version = Version(stamp: stamp, value: isShown ? nil : original)
             record.state.setCell(id, CellState(versions: [version]))
         }

@@ -115,6 +115,9 @@ final class Recorder {
         try ParkedRowRecorder(recorder: self).record()
         // A value that is written back may refer to any row, so when all have their records.
         for table in tables { try table.writeBack() }
+        for table in tables where !table.filled.isEmpty || !table.lateFills.isEmpty {
+            try AwaitedFills(store).end(table.filled.union(table.lateFills), of: table.table.id)
+        }
         // Last, since simple rows were read from them twice.
         for table in tables { try table.clearPending() }
         defer { writer = nil }

@@ -31,12 +31,17 @@ final class TableRecording {
     var staged: [StagedRow] = []
     /// Rows that have to show what their records say.
     var writeBacks: [WriteBack] = []
+    /// Columns, by id, that came some time ago, and over which a statement has gone since that may have filled them
+    /// (``AwaitedFills``).
+    private(set) var lateFills: Set<Int> = []
     /// Asked for where columns have just appeared.
     private var migration: MigrationPass?
     /// New columns, by position, and whether migrations have put something into them.
     private var filledColumns: [Int: Bool] = [:]
     /// New columns, by position, and whether another peer's migration has made the same of most rows (``RepeatedFills``).
     var repeatedFills: [Int: Bool] = [:]
+    /// New columns, by id, into which the migration has put something.
+    var filled: Set<Int> = []
     /// Of the rows that are captured here.
     lazy var surrogates = SurrogateHash(store, table)
 
@@ -82,9 +87,16 @@ final class TableRecording {
             captured = CapturedChanges(nothingOf: table, origin: origins.record(of:rowid:))
             return
         }
+        let awaited = store.awaitedFills(of: table)
+        if try !awaited.isEmpty
+            && !CapturedPasses(over: table.clock, in: table.pending, after: table.recorded, on: store.connection)
+                .isEmpty
+        {
+            lateFills = awaited
+        }
         // The one place where it is decided which way a recording goes.
         simple =
-            try Self.mayBatch(table, recorder)
+            try lateFills.isEmpty && Self.mayBatch(table, recorder)
             ? SimpleChanges(table, store, isOne: pending.hasOneAtMost(table)) : nil
         captured = try Self.read(table, besides: simple, recorder)
         try dateBeforeMigration()
@@ -176,7 +188,7 @@ final class TableRecording {
     /// Gives rows over which a migration has gone since, together with all others, the times at which programs have written
     /// them before; where none has, nothing says when what differs after a rebuild was written.
     private func dateBeforeMigration() throws {
-        guard recorder.findings.isAfterMigration, !captured.touched.isEmpty,
+        guard recorder.findings.isAfterMigration || !lateFills.isEmpty, !captured.touched.isEmpty,
             // A rebuild alone has noted every row; most have no such statement before them.
             try !CapturedPasses(over: table.clock, in: table.pending, after: table.recorded, on: connection).isEmpty
         else { return }

@@ -190,7 +190,7 @@ final class ShownRows {
             }
             var cell = cell
             let present = try identityValue(row.values[position], position, in: table)
-            if !isOfOther && !store.policies.isCounter(table.name, name) {
+            if !isOfOther && !store.keepsVersions(table, position) {
                 for index in cell.versions.indices where cell.versions[index].value == present {
                     cell.versions[index].value = nil
                 }

@@ -100,10 +100,14 @@ extension SchemaReconciliation {
     func reconcileHandedKeys() throws -> Bool {
         let history = try ReferenceHistory(connection)
         var isAny = false
-        for row in try registered() where row.kind == .natural && row.key.count == 1 && row.isIntegerKey {
+        for row in try registered() where row.kind == .natural && row.key.count == 1 {
             guard let table = store.catalog.tables.first(where: { $0.id == row.id }) else { continue }
             let known = try columns(of: table)
             guard let key = known.first(where: { logName(of: $0, in: table)?.folded == row.key[0].folded }) else {
+                continue
+            }
+            guard row.isIntegerKey else {
+                isAny = try handOn(key, among: known, in: table, row.schema) || isAny
                 continue
             }
             let parent = history.parent(of: Int(key.id), in: row.id)

@@ -121,9 +121,15 @@ extension SchemaReconciliation {
         for trigger in Capture.triggerNames {
             try connection.execute("DROP TRIGGER IF EXISTS logsync_\(trigger)_\(id)")
         }
+        for row in try connection.rows("SELECT log_name, name FROM logsync_table WHERE id = ?", .integer(id)) {
+            try FormerNames(connection).note(gone: String(text: row[0]), called: String(text: row[1]))
+        }
         try connection.run(
-            "UPDATE logsync_table SET name = ?2 WHERE id = ?1", .integer(id), .text("logsync moved \(id)"))
+            "UPDATE logsync_table SET name = ?2 WHERE id = ?1", .integer(id), .text(Self.moved + String(id)))
     }
+
+    /// What a table is called whose name another one bears, until it has its own or is gone.
+    static let moved = "logsync moved "
 
     /// Tables that were made anew, of whose name the content says that it is a later one's, and that hold nothing of what they
     /// held: they were archived and the archive was dropped, with nobody looking in between, as others have done step by step.

@@ -195,6 +195,7 @@ extension SchemaReconciliation {
             } else {
                 try UnprovenColumns(connection).note(id, of: table)
             }
+            if columnPlaces != nil { try AwaitedFills(store).begin(id, of: table.id) }
             if formerlyHeld.contains(column.element.name.folded) { changes.released.append(id) }
             if others.new.contains(column.element.name) { changes.movedReferences.new.append(id) }
         }

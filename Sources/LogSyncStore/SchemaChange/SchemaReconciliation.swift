@@ -172,7 +172,8 @@ struct SchemaReconciliation {
             else { continue }
             // Under a name that none has: two tables may have exchanged theirs.
             try connection.run(
-                "UPDATE logsync_table SET name = ?2 WHERE id = ?1", row[0], .text("logsync moved \(row[0].asInteger)"))
+                "UPDATE logsync_table SET name = ?2 WHERE id = ?1", row[0], .text(Self.moved + String(row[0].asInteger))
+            )
             moved.append((row[0], name, renamed, String(text: row[2])))
             isAny = true
         }
@@ -280,6 +281,10 @@ struct SchemaReconciliation {
         for table in absent {
             // A table whose triggers have gone to another name was renamed.
             guard try !Capture.hasTriggers(table.id, on: connection) else { continue }
+            if !table.schema.name.hasPrefix(Self.moved) {
+                try FormerNames(connection).note(gone: table.name, called: table.schema.name)
+            }
+            try FollowedLists(connection).forget(table.name)
             gone.tables.append(table.name)
             gone.noteUnrecorded(
                 try GoneValues.firstUnrecorded(of: table, after: extents[table.id]?.recorded ?? 0, on: connection))

@@ -121,11 +121,18 @@ struct RecordStep {
             if try NamingColumns(store.connection).isEmpty {
                 try NamingColumns.note(store.catalog, on: store.connection)
             }
+            if !reconciles {
+                let undecided = try UndecidedColumns(store.connection).all()
+                for table in store.catalog.programTables where undecided[table.id] == nil {
+                    try SchemaReconciliation(store: store).noteFollowed(table)
+                }
+            }
             store.cached.hasReferenceHistory = true
         }
         // A reconciliation tracks tables, and captures rows.
         let pending = try reconciles ? PendingRows(store) : pending ?? PendingRows(store)
         findings.returnedTables = try ReturnedRecords(store).giveBack(pending)
+        try AwaitedFills(store).refresh()
         let recorder = Recorder(store, findings: findings, author: author, context: context)
         let recorded = try recorder.record(pending)
         try store.takeOwnSalt()

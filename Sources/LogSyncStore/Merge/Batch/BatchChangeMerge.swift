@@ -60,7 +60,7 @@ final class BatchChangeMerge {
             positions = target.positions.compactMap(\.self)
             guard positions.count == group.columns.count,
                 zip(group.columns, positions).allSatisfy({ $0.referencedTable == table.columns[$1].reference }),
-                Self.areFree(positions, table, store)
+                Self.areFree(positions, table, store), !store.awaitsFills(table, in: positions)
             else { return nil }
         } else {
             positions = []

@@ -25,7 +25,9 @@ struct BatchInsertMerge {
         for (column, position) in zip(group.columns, target.positions) {
             guard let position, column.referencedTable == table.columns[position].reference else { return nil }
         }
-        guard BatchInserter.suits(table, transaction.store) else { return nil }
+        guard BatchInserter.suits(table, transaction.store),
+            !transaction.store.awaitsFills(table, in: target.positions.compactMap(\.self))
+        else { return nil }
         self.transaction = transaction
         self.group = group
         self.target = target

@@ -125,8 +125,9 @@ struct RowRecorder {
     // MARK: Update
 
     private func update(
-        _ row: Row, at position: Int64, _ former: ClockRecord, mayBreakCheck: Bool, isUnderOtherKey: Bool = false
+        _ row: Row, at position: Int64, _ known: ClockRecord, mayBreakCheck: Bool, isUnderOtherKey: Bool = false
     ) throws {
+        let former = beforeLateFills(known)
         let digest = reader.digest(row.values.digests)
         let digests = reader.columnDigests(row.values.digests)
         // Both, because a dropped column renews the digests of rows that were changed before it went.
@@ -224,7 +225,7 @@ struct RowRecorder {
     private func firstValues(
         of row: Row, _ former: ClockRecord, into record: inout ClockRecord, isChanged: Bool
     ) throws -> (changed: [Int], captured: [Int: Int64], fills: [Int], isKept: Bool) {
-        let isNew = recorder.findings.newColumns[table.id] ?? []
+        let isNew = (recorder.findings.newColumns[table.id] ?? []).union(recording.lateFills)
         var changed: [Int] = []
         /// What a program has written between two migrations, with the time.
         var captured: [Int: Int64] = [:]
@@ -259,6 +260,7 @@ struct RowRecorder {
                 try isDefault(row[index], index) && !isNone
                 && !(isNew.contains(column.id) && recording.isSetBack(row.key, row.touched, in: index))
             guard row[index] != shown && !isBegun else { continue }
+            if isFilled { recording.filled.insert(column.id) }
             if let own {
                 captured[index] = own
             } else if isFilled {
@@ -268,6 +270,29 @@ struct RowRecorder {
             }
         }
         return (changed, captured, fills, isKept)
+    }
+
+    /// A record as if columns that a statement fills now had just come; as it is where this store's programs have written to
+    /// the row's by then, or where it is not known any more what rows have shown there.
+    private func beforeLateFills(_ record: ClockRecord) -> ClockRecord {
+        guard let first = recording.lateFills.min(), first < record.digests.count,
+            recording.lateFills.isSuperset(of: first..<record.digests.count)
+        else { return record }
+        let cells = (first..<record.digests.count).map { (id: $0, cell: record.state.cell($0)) }
+        let areKept = cells.allSatisfy { _, cell in
+            cell.additions.isEmpty
+                && cell.versions.allSatisfy {
+                    $0.value != nil && ($0.stamp.peer != store.own || $0.stamp.time == .zero)
+                }
+        }
+        guard areKept else { return record }
+        var record = record
+        for (id, cell) in cells {
+            record.state.setCell(id, CellState())
+            if !cell.isEmpty { record.state.cellsByName[table.columnNames[id]] = cell }
+        }
+        record.digests.removeLast(cells.count)
+        return record
     }
 
     /// - Parameters:

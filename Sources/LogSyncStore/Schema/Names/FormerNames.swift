@@ -2,7 +2,8 @@ import LogSyncModel
 import LogSyncSQLite
 
 /// What tables were called before they got the names that they have, as this store has seen it. It tells the table that a
-/// program has set aside to make it anew from one that it has archived.
+/// program has set aside to make it anew from one that it has archived. And what those were called last that are gone: no
+/// other is one of them.
 struct FormerNames {
     private let facts: StoreFacts
     private let connection: Connection
@@ -17,6 +18,33 @@ struct FormerNames {
     func note(_ name: String, of table: Int64) throws { try facts.set(Self.prefix + String(table), .text(name)) }
 
     func forget(_ table: Int64) throws { try facts.remove(Self.prefix + String(table)) }
+
+    private static let last = "last name "
+
+    /// Notes what a table was called that is gone.
+    ///
+    /// - Parameter table: the name in logs.
+    func note(gone table: String, called name: String) throws {
+        try facts.set(Self.last + table.folded, .text(name.folded))
+    }
+
+    /// What a table was called here, in lower case, when it went.
+    ///
+    /// - Parameter table: the name in logs.
+    func last(of table: String) throws -> String? { try facts.text(Self.last + table.folded) }
+
+    /// Whether rows are kept that went with a table, and that nobody has deleted.
+    ///
+    /// - Parameter table: the name in logs.
+    func hasRows(of table: String) throws -> Bool {
+        guard try TableSchema.read("logsync_dropped", on: connection) != nil else { return false }
+        return try connection.integer(
+            """
+            SELECT EXISTS(
+                SELECT 1 FROM logsync_dropped AS dropped JOIN logsync_kept AS kept USING(table_name, identity)
+                WHERE table_name = ? COLLATE NOCASE AND kept.state = 'unknown')
+            """, .text(table)) == 1
+    }
 
     func former(_ table: Int64) throws -> String? { try facts.text(Self.prefix + String(table)) }
 

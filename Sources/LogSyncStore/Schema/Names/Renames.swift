@@ -9,7 +9,9 @@ import LogSyncSQLite
 ///
 /// Where names go from one column to another, a name by itself says nothing: it means one column in this version of the
 /// schema, and another in the next. The setting `columns` says of a table whose columns are precisely these, in this order,
-/// what each of them is.
+/// what each of them is. The same list may come to mean others in a later version: what was said of it counts once.
+///
+/// No name in logs is given twice: what went under another name is not what comes under the first one.
 struct Renames {
     private let connection: Connection
     /// What logs call tables of which only rows are here, by folded name.
@@ -22,12 +24,37 @@ struct Renames {
 
     func logName(ofTable local: String) throws -> String {
         func isFree(_ name: String) throws -> Bool {
-            try connection.integer("SELECT 1 FROM logsync_table WHERE log_name = ? COLLATE NOCASE", .text(name)) == nil
+            guard try !isTaken(name) else { return false }
+            let last = try FormerNames(connection).last(of: name)
+            if last == nil || last == local.folded || last == name.folded { return true }
+            // One that has run several releases at once has deleted what others dropped with the table, and goes on with it.
+            return try name.folded == local.folded && setting(local) == nil
+                && !FormerNames(connection).hasRows(of: name)
         }
         // What was said of another table that was called so is no more.
         let name = try setting(local) ?? absent[local.folded] ?? local
         if try isFree(name) { return name }
-        return try isFree(local) ? local : free(local, isFree)
+        return try isFree(local)
+            ? local
+            : free(local) { name in
+                try !isTaken(name) && FormerNames(connection).last(of: name) == nil && absent[name.folded] == nil
+                    && !isSaid(name)
+            }
+    }
+
+    /// Whether a table is called so in logs.
+    private func isTaken(_ name: String) throws -> Bool {
+        try connection.integer("SELECT 1 FROM logsync_table WHERE log_name = ? COLLATE NOCASE", .text(name)) != nil
+    }
+
+    /// Whether anybody has said that a table or column is called so in logs.
+    ///
+    /// - Parameter table: the name in logs of a column's table.
+    private func isSaid(_ name: String, in table: String? = nil) throws -> Bool {
+        let prefix = table.map { $0.folded + "." } ?? ""
+        return try connection.rows(
+            "SELECT target FROM logsync_setting WHERE kind = 'rename' AND value = ? COLLATE NOCASE", .text(name)
+        ).contains { String(text: $0[0]).folded.hasPrefix(prefix) }
     }
 
     /// The tables whose name is another one's for other peers: theirs has been archived, or made anew, in steps that this store's
@@ -87,16 +114,26 @@ struct Renames {
         try "\(table) " + KeyList.encode(schema.columns.filter { !$0.isGenerated }.map { $0.name.asciiFolded })
     }
 
-    /// The names in logs of a table's columns, by lower-case name, where they are known of precisely these columns.
-    func names(of schema: TableSchema, in table: String) throws -> [String: String]? {
+    /// What the content says of a list of columns.
+    ///
+    /// - Parameter target: of the setting.
+    func said(of target: String) throws -> String? {
         guard
             let value = try connection.scalar(
-                "SELECT value FROM logsync_setting WHERE kind = ? AND target = ?", .text(Self.list),
-                .text(Self.target(schema, table))),
-            case .text = value,
-            try !UnfollowedRename.isNoted(
-                Self.list, Self.target(schema, table), String(text: value), on: connection),
-            let names = try? KeyList.decode(String(text: value))
+                "SELECT value FROM logsync_setting WHERE kind = ? AND target = ?", .text(Self.list), .text(target)),
+            case .text = value
+        else { return nil }
+        return String(text: value)
+    }
+
+    /// The names in logs of a table's columns, by lower-case name, where they are known of precisely these columns, and this
+    /// store has not followed that before.
+    func names(of schema: TableSchema, in table: String) throws -> [String: String]? {
+        let target = try Self.target(schema, table)
+        guard let value = try said(of: target),
+            try !UnfollowedRename.isNoted(Self.list, target, value, on: connection),
+            try FollowedLists(connection).value(target) != value,
+            let names = try? KeyList.decode(value)
         else { return nil }
         let columns = schema.columns.filter { !$0.isGenerated }.map { $0.name.folded }
         // It may come from anybody.
@@ -124,14 +161,18 @@ struct Renames {
     /// The name for a column that comes to a registered table, where another may have its first name.
     func logName(ofNewColumn local: String, in table: String, id: Int64) throws -> String {
         func isFree(_ name: String) throws -> Bool {
-            try connection.integer(
-                "SELECT 1 FROM logsync_column WHERE table_id = ? AND log_name = ? COLLATE NOCASE AND NOT dropped",
-                .integer(id), .text(name)) == nil
+            guard try !isTaken(name, in: id) else { return false }
+            let last = try connection.scalar(
+                """
+                SELECT name FROM logsync_column WHERE table_id = ? AND log_name = ? COLLATE NOCASE ORDER BY id DESC LIMIT 1
+                """, .integer(id), .text(name)
+            ).map { String(text: $0).folded }
+            return last == nil || last == local.folded || last == name.folded
         }
         let name = try logName(ofColumn: local, in: table)
         if try isFree(name) { return name }
         // What was said of another column that was called so says nothing of this one.
-        return try isFree(local) ? local : free(local, isFree)
+        return try isFree(local) ? local : free(local) { try isNew($0, in: id) }
     }
 
     /// Whether a table's column is called so in logs.
@@ -143,12 +184,18 @@ struct Renames {
 
     /// A numbered name of a column that nobody has, and none of some others.
     func freeName(like name: String, in table: Int64, besides others: Set<String>) throws -> String {
-        try free(name) { name in
-            try !others.contains(name)
-                && connection.integer(
-                    "SELECT 1 FROM logsync_column WHERE table_id = ? AND log_name = ? COLLATE NOCASE AND NOT dropped",
-                    .integer(table), .text(name)) == nil
-        }
+        try free(name) { try !others.contains($0) && isNew($0, in: table) }
+    }
+
+    /// Whether no column of a table has ever been called so in logs, as far as is known.
+    private func isNew(_ name: String, in table: Int64) throws -> Bool {
+        guard
+            try connection.integer(
+                "SELECT 1 FROM logsync_column WHERE table_id = ? AND log_name = ? COLLATE NOCASE", .integer(table),
+                .text(name)) == nil,
+            let called = try connection.scalar("SELECT log_name FROM logsync_table WHERE id = ?", .integer(table))
+        else { return false }
+        return try !isSaid(name, in: String(text: called))
     }
 
     private func free(_ name: String, _ isFree: (String) throws -> Bool) throws -> String {

@@ -36,7 +36,7 @@ struct LateRenames {
         let present = Set(table.columns.map { $0.name.folded })
         let keys = Set(table.orderedKeyNames.map { $0.folded })
         let renames = Renames(connection)
-        let list = try renames.names(of: table.schema, in: table.name)
+        let list = try isOfLaterVersion(table) ? nil : renames.names(of: table.schema, in: table.name)
         // Names that have changed since the last look are not late: they are followed by what rows held then.
         let areLooked = Set(noted.filter { $0[1].asInteger == 0 }.map { String(text: $0[2]).folded })
             .isSuperset(of: list?.keys.filter { table.kind == .natural || $0 != table.schema.integerKey?.folded } ?? [])
@@ -108,13 +108,30 @@ struct LateRenames {
 
     /// Which transaction has said what a name means; nil where that is not recorded yet.
     private func stamp(ofRename target: String) throws -> Stamp? {
+        try cell(of: "rename", target)?.stamps.max(by: store.precedes)
+    }
+
+    /// Whether what is said of a table's columns is said by one that knew what this store has followed there: they have come to
+    /// mean others since, in a later version of the schema that has the same columns again.
+    func isOfLaterVersion(_ table: TrackedTable) throws -> Bool {
+        let target = try Renames.target(table.schema, table.name)
+        guard let followed = try FollowedLists(connection).value(target),
+            try Renames(connection).said(of: target) != followed,
+            let cell = try cell(of: Renames.list, target)
+        else { return false }
+        return !cell.versions.contains { $0.value == .text(followed) }
+    }
+
+    /// What is known of a setting; nil where it is not recorded yet.
+    private func cell(of kind: String, _ target: String) throws -> CellState? {
         guard let settings = store.catalog[SettingTable.name],
             let value = settings.position(named: "value"),
             let row = try connection.integer(
-                "SELECT rowid FROM logsync_setting WHERE kind = 'rename' AND target = ? COLLATE NOCASE", .text(target))
+                "SELECT rowid FROM logsync_setting WHERE kind = ? AND target = ? COLLATE NOCASE", .text(kind),
+                .text(target))
         else { return nil }
-        let record = try ClockTable(table: settings, connection: connection).record(at: row)
-        return record?.state.cell(settings.columns[value].id).stamps.max(by: store.precedes)
+        return try ClockTable(table: settings, connection: connection).record(at: row)?
+            .state.cell(settings.columns[value].id)
     }
 }
 

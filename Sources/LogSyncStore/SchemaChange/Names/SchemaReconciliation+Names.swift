@@ -326,16 +326,33 @@ extension SchemaReconciliation {
         let isKnownBetter = try known.contains { name, _ in
             try renames.told(name, in: table.name).map { gone.contains($0.folded) } ?? false
         }
-        guard isTangled, !isKnownBetter else { return }
+        let (target, names) = try listed(schema, table)
+        let (said, followed) = (try renames.said(of: target), FollowedLists(connection))
+        let value = try KeyList.encode(names)
+        if said == value { return try followed.note(target, value) }
+        // What was said of an earlier version with these columns has been followed.
+        guard try said == nil ? isTangled : followed.value(target) == said, !isKnownBetter,
+            Set(names.map { $0.folded }).count == names.count
+        else { return }
+        try Settings(store).set(Renames.list, target, value)
+        try followed.note(target, value)
+    }
+
+    /// Notes that a table's columns are what is said of them. A store has not noted that which an earlier version has made.
+    func noteFollowed(_ table: TrackedTable) throws {
+        let (target, names) = try listed(table.schema, table)
+        guard let said = try Renames(connection).said(of: target), try KeyList.encode(names) == said else { return }
+        try FollowedLists(connection).note(target, said)
+    }
+
+    /// What the setting is called that says of all columns of a table what they are, and what they are here.
+    private func listed(_ schema: TableSchema, _ table: TrackedTable) throws -> (target: String, names: [String]) {
+        let known = try connection.rows(
+            "SELECT name, log_name FROM logsync_column WHERE table_id = ? AND NOT dropped", .integer(table.id)
+        ).map { (String(text: $0[0]).folded, String(text: $0[1])) }
         let names = schema.columns.filter { !$0.isGenerated }.map { column in
-            known.first { $0.0.folded == column.name.folded }?.1 ?? column.name
+            known.first { $0.0 == column.name.folded }?.1 ?? column.name
         }
-        let target = try Renames.target(schema, table.name)
-        let isTold =
-            try connection.integer(
-                "SELECT 1 FROM logsync_setting WHERE kind = ? AND target = ?", .text(Renames.list), .text(target))
-            != nil
-        guard !isTold, Set(names.map { $0.folded }).count == names.count else { return }
-        try Settings(store).set(Renames.list, target, KeyList.encode(names))
+        return (try Renames.target(schema, table.name), names)
     }
 }

@@ -130,7 +130,7 @@ extension Store {
     private static func otherColumns(of table: TrackedTable, _ store: OpenStore) throws -> [String] {
         guard let told = try Renames(store.connection).names(of: table.schema, in: table.name),
             try UndecidedColumns(store.connection).of(table.id).isEmpty,
-            try LateRenames(store).columns(of: table).isEmpty
+            case let late = LateRenames(store), try !late.isOfLaterVersion(table), try late.columns(of: table).isEmpty
         else { return [] }
         return table.columns.filter { column in
             told[column.local.folded].map { $0.folded != column.name.folded } ?? false
