@@ -8,7 +8,8 @@ extension EditingContext {
     /// column of the record that the store has otherwise by now is one. A row that was deleted meanwhile is a conflict to all.
     ///
     /// Where a row has an integer key, another row may have that by now. The two are not merged: an edited row is a deleted one
-    /// then, and what would write it, or a new row, over the other one throws ``EditConflict`` under every policy.
+    /// then, and what would write it, or a new row, over the other one, or refer to it, throws
+    /// ``EditConflict`` under every policy.
     public enum EditPolicy: Sendable {
         /// ``EditingContext/save(context:)`` throws ``EditConflict``, and nothing is saved.
         case error

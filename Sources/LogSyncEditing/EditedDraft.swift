@@ -22,6 +22,9 @@ struct EditedDraft: Sendable {
     /// Which row had the integer key when it was read; nil where the key says it, or it is not known.
     var identity: DatabaseValue?
 
+    /// The rows that edited columns refer to by an integer: by column, the integer and the row that had it.
+    private(set) var parents: [String: (integer: DatabaseValue, identity: DatabaseValue)] = [:]
+
     var table: String { shape.name }
     private var keyColumns: [String] { shape.key }
 
@@ -156,15 +159,50 @@ struct EditedDraft: Sendable {
         return contested.isEmpty ? nil : conflict(contested)
     }
 
+    // MARK: References
+
+    /// Notes which rows the integers of edited columns mean.
+    mutating func noteParents(_ db: Database) throws {
+        for (column, parent) in shape.pointers where edited.contains(column) {
+            guard let integer = mine[column], !parents[column].map(\.integer).isSame(as: integer) else { continue }
+            parents[column] = nil
+            if let identity = try ReturnedRows(parent, db)?.identity(at: integer, db) {
+                parents[column] = (integer, identity)
+            }
+        }
+    }
+
+    /// Has columns refer to the rows that were meant, whatever integers these have by now.
+    ///
+    /// - Throws: ``EditConflict`` where one is gone, and its integer is another row's.
+    private mutating func resolveParents(_ db: Database, _ theirs: [String: DatabaseValue]?) throws {
+        for (column, parent) in shape.pointers {
+            guard let noted = parents[column], mine[column].isSame(as: noted.integer),
+                let rows = try ReturnedRows(parent, db)
+            else { continue }
+            if let integer = try rows.integer(of: noted.identity, db) {
+                mine[column] = integer.databaseValue
+            } else if try rows.identity(at: noted.integer, db) != nil {
+                throw EditConflict(table: table, key: key, columns: [column], base: base, mine: mine, theirs: theirs)
+            }
+        }
+    }
+
     // MARK: Saving
 
     mutating func save(_ db: Database, _ policy: EditingContext.EditPolicy) throws {
         let theirs = try find(db)
+        if !isDelete { try resolveParents(db, theirs) }
         let conflict = conflict(with: theirs, byRow: policy.goesByRow)
         switch kind {
-        case .insert(let written, let insert):
+        case .insert(var written, let insert):
             guard let conflict else {
                 try insert(db)
+                guard mine.contains(where: { !written[$0.key].isSame(as: $0.value) }) else { return }
+                if let column = shape.integerKey, mine[column]?.isNull ?? true {
+                    mine[column] = db.lastInsertedRowID.databaseValue
+                    written[column] = mine[column]
+                }
                 return try update(db, mine, in: written)
             }
             // A row of that key has come meanwhile: the same one, unless the key is an integer.

@@ -99,12 +99,13 @@ import LogSyncStore
         _ type: R.Type, _ rows: @escaping @Sendable (Database) throws -> [Row]
     ) async throws -> [R] {
         let table = type.databaseTableName
-        var fetched = try await writer.read { db in try FetchedRows(table, rows, db) }
+        let known = shapes[table]
+        var fetched = try await writer.read { db in try FetchedRows(table, known, rows, db) }
         if !fetched.areIdentified {
             // Which row it is can be said of one that is recorded.
             let recorded = try? await writer.write { [replicator] db in
                 try replicator.record(db, author: nil)
-                return try FetchedRows(table, rows, db)
+                return try FetchedRows(table, known, rows, db)
             }
             fetched = recorded ?? fetched
         }
@@ -128,7 +129,7 @@ import LogSyncStore
         edit {
             let shape = try shape(of: R.databaseTableName)
             let values = shape.values(try record.databaseDictionary)
-            drafts.append(draft(shape, R.self, Self.insertion(of: record, values), base: nil, mine: values))
+            try append(draft(shape, R.self, Self.insertion(of: record, values), base: nil, mine: values))
         }
     }
 
@@ -151,21 +152,33 @@ import LogSyncStore
             guard let index else {
                 try shape.check(read)
                 new.mine = values
-                return drafts.append(new)
+                return try append(new)
             }
             var draft = drafts[index]
             draft.take(values, of: new, formerly: former)
             if draft.isDelete, saving.contains(draft.number) {
                 // It goes with the save that is under way.
                 (new.kind, new.base, new.mine) = (Self.insertion(of: edited, values), nil, draft.mine)
-                return drafts.append(new)
+                return try append(new)
             }
             if !draft.isInsert {
                 draft.kind = .update
             } else if draft.mine.keys.allSatisfy({ values[$0] != nil }) {
                 draft.kind = Self.insertion(of: edited, values)
             }
-            drafts[index] = draft
+            drafts[index] = try notingParents(draft)
+        }
+    }
+
+    private func append(_ draft: EditedDraft) throws { drafts.append(try notingParents(draft)) }
+
+    /// With the rows that the draft refers to by their integers, which may be others' when it is saved.
+    private func notingParents(_ draft: EditedDraft) throws -> EditedDraft {
+        guard !draft.shape.pointers.isEmpty else { return draft }
+        return try writer.unsafeReentrantRead { db in
+            var draft = draft
+            try draft.noteParents(db)
+            return draft
         }
     }
 

@@ -14,8 +14,9 @@ struct FetchedRows: Sendable {
     /// Whether of each it is known which row it is.
     let areIdentified: Bool
 
-    init(_ table: String, _ rows: (Database) throws -> [Row], _ db: Database) throws {
-        let shape = try TableShape(table, db)
+    /// - Parameter known: the table's columns, where they were asked for before.
+    init(_ table: String, _ known: TableShape?, _ rows: (Database) throws -> [Row], _ db: Database) throws {
+        let shape = try known ?? TableShape(table, db)
         let returned = try ReturnedRows(table, db)
         self.shape = shape
         self.rows = try rows(db).map { row in

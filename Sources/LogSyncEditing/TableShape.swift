@@ -7,6 +7,8 @@ struct TableShape: Sendable {
     let key: [String]
     /// The key where it is an integer, or the rowid: what it says may be another row at another time.
     let integerKey: String?
+    /// The columns that hold the integer key of a row, and of which table.
+    let pointers: [(column: String, parent: String)]
     private let names: [String: String]
 
     init(_ table: String, _ db: Database) throws {
@@ -17,6 +19,7 @@ struct TableShape: Sendable {
         names = Dictionary(
             (try db.columns(in: table).map(\.name) + key).map { ($0.lowercased(), $0) },
             uniquingKeysWith: { first, _ in first })
+        pointers = try UndoReferences(table, db).pointers(db)
     }
 
     func values(_ record: [String: DatabaseValue]) -> [String: DatabaseValue] {

@@ -48,6 +48,7 @@ import Testing
                 try db.execute(
                     sql: """
                         CREATE TABLE item(id INTEGER PRIMARY KEY, title TEXT NOT NULL, stars INTEGER NOT NULL DEFAULT 0);
+                        CREATE TABLE step(id INTEGER PRIMARY KEY, item INTEGER REFERENCES item(id), note TEXT);
                         CREATE TABLE doc(id TEXT PRIMARY KEY NOT NULL, title TEXT, body TEXT)
                         """)
             }
@@ -165,6 +166,37 @@ import Testing
         #expect(conflict?.base == nil && conflict?.theirs?["title"] == "theirs".databaseValue)
         #expect(try await items(a) == ["Apples0", "Pears0", "theirs0"])
         #expect(edits.inserted.count == 1)
+    }
+
+    struct Step: Codable, FetchableRecord, PersistableRecord {
+        static let databaseTableName = "step"
+        var id: Int64?
+        var item: Int64
+        var note: String
+    }
+
+    @Test("What refers to a row whose integer is another row's by now is not attached to that one", arguments: policies)
+    func references(policy: EditingContext.EditPolicy) async throws {
+        try await a.pool.write { try $0.execute(sql: "INSERT INTO step(item, note) VALUES(1, 'kept')") }
+        let edits = context(policy)
+        edits.insert(Step(item: 2, note: "new"))
+        try await writeElsewhere("DELETE FROM item WHERE id = 2", "INSERT INTO item(title) VALUES('Tax return')")
+        let conflict = await #expect(throws: EditConflict.self) { try await edits.save() }
+        #expect(conflict?.columns == ["item"])
+        edits.rollback()
+        // It follows a row that has moved.
+        let step = try #require(try await edits.fetchOne(Step.self, key: 1))
+        edits.update(step) { $0.item = 2 }
+        edits.insert(Step(item: 2, note: "new"))
+        try await a.pool.write {
+            try $0.execute(sql: "UPDATE item SET id = 7 WHERE id = 2; INSERT INTO item(id, title) VALUES(2, 'other')")
+        }
+        try await edits.save()
+        let steps = try await a.pool.read { db in
+            try String.fetchAll(
+                db, sql: "SELECT note || title FROM step JOIN item ON item.id = step.item ORDER BY note")
+        }
+        #expect(steps == ["keptTax return", "newTax return"])
     }
 
     // MARK: While others are saved

@@ -37,8 +37,8 @@ struct StateFile: Equatable, Codable {
     var acceptsClaim: Bool?
     /// Whether a clone made the store and has not said so yet: it was killed, or is about to.
     var isCloning: Bool?
-    /// Whether the database at the path was found to be no store any more, by a `leave` that went on where one was killed. An
-    /// `init` of it wants to know which peer it was.
+    /// Whether the database at the path is no store any more, or its file was not there when a person said so. An `init` of it
+    /// wants to know which peer it was.
     var hasLeft: Bool?
 
     static let currentFormat = 1
