@@ -192,6 +192,8 @@ import Testing
             #expect(try await tool.sql(store, "SELECT count(*) FROM label") == "1\n")
             let doctor = try await tool.succeed(["doctor", store])
             #expect(doctor.output.contains("nothing is wrong"), "\(doctor)")
+            let log = try await tool.succeed(["log", store]).output
+            #expect(log.contains("stock") && !left.contains(where: log.contains), "\(log)")
         }
         for (store, table) in ["a.db", "b.db"].flatMap({ store in left.map { (store, $0) } }) {
             #expect(try await tool.sql(store, "SELECT v FROM \(table)") == "of \(store)\n", "\(table)")
