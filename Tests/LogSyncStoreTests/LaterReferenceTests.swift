@@ -79,21 +79,6 @@ struct LaterReferenceTests {
         #expect(try a.strings("SELECT target FROM logsync_setting WHERE kind = 'reference'") == ["t.amount"])
     }
 
-    @Test("So it is where the store is made")
-    func mistypedAtOnce() throws {
-        let folder = try TestFolder()
-        let rows = "CREATE TABLE t(id INTEGER PRIMARY KEY, amount INTEGER); INSERT INTO t VALUES(1, 900), (2, 250);"
-        let error = #expect(throws: LogSyncError.self) {
-            _ = try TestPeer(folder, "a", sql: rows) { $0.references = [("t", "amount", "t")] }
-        }
-        #expect(error?.code == .usage && error?.message.contains("2 numbers") == true)
-        // Without a number, or with one that is, nothing speaks against it.
-        _ = try TestPeer(folder, "b", sql: "\(rows) UPDATE t SET amount = NULL") {
-            $0.references = [("t", "amount", "t")]
-        }
-        _ = try TestPeer(folder, "c", sql: "\(rows) UPDATE t SET amount = 2") { $0.references = [("t", "amount", "t")] }
-    }
-
     @Test("What a column refers to is known in a table that takes the name of one that is archived, but of new columns")
     func archived() throws {
         let folder = try TestFolder()

@@ -51,8 +51,7 @@ package struct ReferenceDecisions: Sendable {
             guard found.table.mayRefer(found.column, to: parent) else {
                 throw refused(table, column, parent.schema.name)
             }
-            try ReferenceNumbers(store.connection).check(
-                found.column.local, of: found.table.schema.name, are: parent.schema.name)
+            try checkNumbers(of: found.column.local, in: found.table.schema.name, are: parent, store)
             try Settings(store).set("reference", "\(found.table.name).\(found.column.name)", parent.name)
         }
     }
@@ -88,8 +87,28 @@ package struct ReferenceDecisions: Sendable {
         guard parent.localInteger != nil else {
             throw refused(held.table, held.column, parent.schema.name)
         }
-        try ReferenceNumbers(store.connection).check(held.column, of: held.table, are: parent.schema.name)
+        try checkNumbers(of: held.column, in: held.table, are: parent, store)
         try Settings(store).set("reference", held.target, parent.name)
+    }
+
+    /// Numbers of which none is a row's are something else: each peer would show others in their place.
+    private func checkNumbers(
+        of column: String, in table: String, are parent: TrackedTable, _ store: OpenStore
+    ) throws {
+        guard parent.localInteger != nil else { return }
+        let name = "t.\(SQL.name(column))"
+        let counts = try store.connection.rows(
+            """
+            SELECT count(*), count(p.\(parent.rowid)) FROM \(SQL.name(table)) AS t
+            LEFT JOIN \(parent.quoted) AS p ON p.\(parent.rowid) = \(name) WHERE typeof(\(name)) = 'integer' AND \(name) <> 0
+            """)[0].map(\.asInteger)
+        guard counts[0] > 0, counts[1] == 0 else { return }
+        throw LogSyncError(
+            .usage,
+            "\(table).\(column) has \(Int(counts[0]).counted("number")), and no row of \(parent.schema.name) has one of them: "
+                + "it seems to refer to something else; nothing was changed",
+            help: "Name the table that it refers to, or say --no-reference \(table).\(column); a column whose rows are "
+                + "all gone can be emptied first")
     }
 
     private func refused(_ table: String, _ column: String, _ parent: String) -> LogSyncError {

@@ -91,7 +91,6 @@ extension Store {
         let peer = try writeFacts(connection, plan: plan, configuration: configuration)
         try checkPolicies(plan.policies, on: connection, configuration: configuration)
         try TableRegistration(connection: connection, plan: plan).checkNames()
-        try ReferenceNumbers(connection).check(plan)
         let plan = try plan.withContentSettings().withoutMixedReferences(on: connection)
         for setting in plan.settings where ["rename", Renames.list].contains(setting.kind) {
             try SettingTable(connection).write(setting.kind, setting.target, setting.value)
