@@ -152,6 +152,10 @@ struct ProgramCounterTests {
         #expect(try a.strings("SELECT text FROM note WHERE id > 2") == ["of b"])
         #expect(try a.strings("SELECT value FROM counters") == ["2"])
         #expect(try a.store.health().laggingCounters.map(\.wanted) == [9])
+        try a.write("INSERT INTO note VALUES(12, 'of a')")
+        #expect(try a.store.health().laggingCounters.isEmpty)
+        try a.record()
+        #expect(try a.store.health().laggingCounters.map(\.wanted) == [12])
         #expect(try a.store.audit().problems == [])
     }
 

@@ -102,9 +102,13 @@ extension OpenStore {
         return isCaptured
     }
 
-    /// The notes that are too low, because something has kept them from being raised.
+    /// The notes that are too low, because something has kept them from being raised: what nobody has recorded yet has kept
+    /// none.
     func laggingCounters() throws -> [LaggingCounter] {
-        try allocatorNotes().filter { try $0.isTooLow() }.map { notes in
+        try allocatorNotes().filter { notes in
+            let last = try connection.integer("SELECT max(number) FROM \(notes.counted.pending)") ?? 0
+            return try last <= notes.counted.recorded && notes.isTooLow()
+        }.map { notes in
             LaggingCounter(
                 note: "\(notes.table).\(notes.column)", wanted: notes.wanted,
                 counted: "\(notes.counted.schema.name).\(notes.countedColumn)")
