@@ -15,6 +15,7 @@ final class KeyValueDatabase: Sendable {
     private let reader: Mutex<DatabaseQueue?>
     let writer: DatabaseQueue
     private let configuration: SyncConfiguration
+
     /// Opens the database, and makes it where it is not there.
     ///
     /// - Throws: `LogSyncError`: `noPermission`, `cannotCreate`, `invalidStore`.

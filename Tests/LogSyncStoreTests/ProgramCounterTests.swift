@@ -185,4 +185,23 @@ struct ProgramCounterTests {
             ])
         #expect(try a.digest() == b.digest())
     }
+
+    @Test("One that the store knew when it was made stays where the folder names another in its place")
+    func writtenOver() throws {
+        let sql = Self.noted(
+            "CREATE TABLE machine(name TEXT PRIMARY KEY, port INTEGER); INSERT INTO machine VALUES('me', 22)",
+            "CREATE TABLE counters(name TEXT PRIMARY KEY, value INTEGER); INSERT INTO counters VALUES('last_note_id', 2)"
+        )
+        let a = try TestPeer(folder, "a", sql: sql, plan: { $0.local = ["machine", "counters"] })
+        let b = try TestPeer(folder, "b", cloning: a)
+        try b.write(
+            setting(
+                ProgramAllocator(
+                    table: "machine", column: "port", countedTable: "note", countedColumn: "id", ahead: 1000)))
+        try b.write("INSERT INTO note VALUES(9, 'of b')")
+        try converge(a, b)
+        for peer in [a, b] {
+            #expect(try peer.strings("SELECT value, port FROM counters, machine") == ["9|22"])
+        }
+    }
 }

@@ -17,31 +17,26 @@ struct RecurringNamesTests {
         /// What a clone writes, and all show then.
         var later: (write: String, shown: [String])
 
+        private static let steps = [
+            "ALTER TABLE t DROP COLUMN prev", "ALTER TABLE t RENAME COLUMN cur TO prev",
+            "ALTER TABLE t ADD COLUMN cur TEXT",
+        ]
+
+        private static func columns(_ description: String, _ statements: [String]) -> Round {
+            Round(
+                testDescription: description,
+                schema: "CREATE TABLE t(k TEXT PRIMARY KEY NOT NULL, prev TEXT, cur TEXT)", statements: statements,
+                write: { "UPDATE t SET cur = '\($0) ' || k WHERE k < 'k4'" },
+                query: "SELECT k || ' ' || coalesce(prev, '-') || ', ' || coalesce(cur, '-') FROM t ORDER BY k",
+                expected: ["k1 2 k1, 3 k1", "k2 2 k2, 3 k2", "k3 2 k3, 3 k3", "k4 -, -"],
+                later: (
+                    "UPDATE t SET prev = 'p', cur = 'c' WHERE k = 'k4'",
+                    ["k1 2 k1, 3 k1", "k2 2 k2, 3 k2", "k3 2 k3, 3 k3", "k4 p, c"]
+                ))
+        }
+
         static let all = [
-            Round(
-                testDescription: "columns", schema: "CREATE TABLE t(k TEXT PRIMARY KEY NOT NULL, prev TEXT, cur TEXT)",
-                statements: [
-                    "ALTER TABLE t DROP COLUMN prev", "ALTER TABLE t RENAME COLUMN cur TO prev",
-                    "ALTER TABLE t ADD COLUMN cur TEXT",
-                ], write: { "UPDATE t SET cur = '\($0) ' || k WHERE k < 'k4'" },
-                query: "SELECT k || ' ' || coalesce(prev, '-') || ', ' || coalesce(cur, '-') FROM t ORDER BY k",
-                expected: ["k1 2 k1, 3 k1", "k2 2 k2, 3 k2", "k3 2 k3, 3 k3", "k4 -, -"],
-                later: (
-                    "UPDATE t SET prev = 'p', cur = 'c' WHERE k = 'k4'",
-                    ["k1 2 k1, 3 k1", "k2 2 k2, 3 k2", "k3 2 k3, 3 k3", "k4 p, c"]
-                )),
-            Round(
-                testDescription: "columns, in one look",
-                schema: "CREATE TABLE t(k TEXT PRIMARY KEY NOT NULL, prev TEXT, cur TEXT)",
-                statements: [
-                    "ALTER TABLE t DROP COLUMN prev; ALTER TABLE t RENAME COLUMN cur TO prev; ALTER TABLE t ADD COLUMN cur TEXT"
-                ], write: { "UPDATE t SET cur = '\($0) ' || k WHERE k < 'k4'" },
-                query: "SELECT k || ' ' || coalesce(prev, '-') || ', ' || coalesce(cur, '-') FROM t ORDER BY k",
-                expected: ["k1 2 k1, 3 k1", "k2 2 k2, 3 k2", "k3 2 k3, 3 k3", "k4 -, -"],
-                later: (
-                    "UPDATE t SET prev = 'p', cur = 'c' WHERE k = 'k4'",
-                    ["k1 2 k1, 3 k1", "k2 2 k2, 3 k2", "k3 2 k3, 3 k3", "k4 p, c"]
-                )),
+            columns("columns", steps), columns("columns, in one look", [steps.joined(separator: "; ")]),
             Round(
                 testDescription: "a column of another type",
                 schema: "CREATE TABLE t(k TEXT PRIMARY KEY NOT NULL, cur TEXT, w TEXT)",

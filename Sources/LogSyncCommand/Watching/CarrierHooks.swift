@@ -83,6 +83,7 @@ final class CarrierHooks: Service {
             has no more, comes to its end first; it is ended where it takes \(lateAfter.components.seconds) seconds
             """)
         Task { [weak self, lateAfter] in
+            // Nobody cancels it.
             try? await Task.sleep(until: outdated.start + lateAfter, clock: .continuous)
             self?.replace(outdated)
         }

@@ -22,6 +22,12 @@ extension ProgramAllocator {
         encoder.outputFormatting = .sortedKeys
         return String(decoding: try encoder.encode(self), as: UTF8.self)
     }
+
+    /// nil where this version does not understand it.
+    init?(text: String) {
+        guard let read = try? JSONDecoder().decode(Self.self, from: Data(text.utf8)) else { return nil }
+        self = read
+    }
 }
 
 extension StoreFacts {
@@ -33,8 +39,9 @@ extension StoreFacts {
         get throws { try value(Self.allocators) != nil }
     }
 
-    func isOwn(_ allocator: ProgramAllocator) throws -> Bool {
-        try value(Self.allocators + allocator.text()) != nil
+    /// Whatever settings say by now: one that is written over by anybody goes on counting.
+    func ownAllocators() throws -> [ProgramAllocator] {
+        try values(under: Self.allocators).compactMap { ProgramAllocator(text: $0.name) }
     }
 
     func addOwn(_ allocators: [ProgramAllocator]) throws {
@@ -48,9 +55,7 @@ extension SettingTable {
     func allocators() throws -> [ProgramAllocator] {
         try connection.rows(
             "SELECT value FROM logsync_setting WHERE kind = ? ORDER BY target", .text(ProgramAllocator.setting)
-        ).compactMap { row in
-            try? JSONDecoder().decode(ProgramAllocator.self, from: Data(String(text: row[0]).utf8))
-        }
+        ).compactMap { ProgramAllocator(text: String(text: $0[0])) }
     }
 }
 
@@ -67,14 +72,17 @@ package struct LaggingCounter: Sendable {
 extension OpenStore {
     /// The places that are kept up to date, with what is in them.
     private func allocatorNotes() throws -> [AllocatorNotes] {
-        var found = try SettingTable(connection).allocators().compactMap { try notes(of: $0) }
+        let own = Set(try facts.ownAllocators())
+        let said = try SettingTable(connection).allocators().filter { !own.contains($0) }
+        var found = try own.sorted { $0.target < $1.target }.compactMap { try notes(of: $0, isOwn: true) }
+        found += try said.compactMap { try notes(of: $0) }
         guard catalog.tables.contains(where: { $0.schema.integerKey == EntityTables.key }) else { return found }
         for (number, entity) in try EntityTables(connection).entities {
             guard let table = catalog.tables.first(where: { $0.schema.name == entity.table }) else { continue }
             let allocator = ProgramAllocator(
                 table: EntityTables.table, column: "Z_MAX", key: ["Z_ENT": .integer(number)], countedTable: table.name,
                 countedColumn: EntityTables.key)
-            if let notes = try notes(of: allocator, isKnownByShape: true) { found.append(notes) }
+            if let notes = try notes(of: allocator, isOwn: true) { found.append(notes) }
         }
         return found
     }
@@ -116,7 +124,9 @@ extension OpenStore {
     }
 
     /// nil where the place is not here, is left alone, or is none that this store follows.
-    private func notes(of allocator: ProgramAllocator, isKnownByShape: Bool = false) throws -> AllocatorNotes? {
+    ///
+    /// - Parameter isOwn: whether it may write a table that is not replicated; otherwise where this store finds the same.
+    private func notes(of allocator: ProgramAllocator, isOwn: Bool = false) throws -> AllocatorNotes? {
         guard let counted = catalog[allocator.countedTable],
             let countedColumn = countedColumn(allocator.countedColumn, in: counted),
             let greatest = try connection.integer("SELECT max(\(SQL.name(countedColumn))) FROM \(counted.quoted)"),
@@ -135,7 +145,7 @@ extension OpenStore {
         }
         let key = allocator.key.compactMap { name, value in column(name).map { ($0.name, value) } }
         guard let noted = column(allocator.column), noted.keyIndex == 0, !noted.isGenerated,
-            key.count == allocator.key.count, try tracked != nil || isKnownByShape || isOwn(allocator, in: schema)
+            key.count == allocator.key.count, try tracked != nil || isOwn || isFound(allocator, in: schema)
         else { return nil }
         return AllocatorNotes(
             connection: connection, table: schema.name, column: noted.name,
@@ -143,13 +153,13 @@ extension OpenStore {
             isReplicated: tracked != nil, wanted: wanted, counted: counted, countedColumn: countedColumn)
     }
 
-    /// Whether a table that is not replicated may be written for that.
-    private func isOwn(_ allocator: ProgramAllocator, in schema: TableSchema) throws -> Bool {
-        if try isBeingFilled || facts.isOwn(allocator) { return true }
-        if let isOwn = examinedAllocators[allocator] { return isOwn }
-        let isOwn = try ProgramCounters(catalog, on: connection).found(in: [schema.name]).contains(allocator)
-        examinedAllocators[allocator] = isOwn
-        return isOwn
+    /// Whether this store finds the same by itself; a clone that is being filled takes what it is told.
+    private func isFound(_ allocator: ProgramAllocator, in schema: TableSchema) throws -> Bool {
+        if isBeingFilled { return true }
+        if let isFound = examinedAllocators[allocator] { return isFound }
+        let isFound = try ProgramCounters(catalog, on: connection).found(in: [schema.name]).contains(allocator)
+        examinedAllocators[allocator] = isFound
+        return isFound
     }
 
     /// The column that is counted, by its name here; nil where its greatest value cannot be told at a glance.

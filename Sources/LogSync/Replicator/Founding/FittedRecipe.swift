@@ -35,22 +35,21 @@ struct FittedRecipe {
 
     private mutating func fitLeftTables(_ recipe: InitializeOptions) {
         let decided = Set((given.local + given.skip + given.identities.keys).map(\.folded))
-        for name in recipe.local {
-            options.local += tables(name).filter { !decided.contains($0.folded) }
-            if name.hasSuffix("*") {
-                options.later.allLocal.insert(String(name.dropLast()))
-            } else if outline[name] == nil, !decided.contains(name.folded) {
-                options.later.local.insert(name)
+        func leave(
+            _ names: [String], _ now: WritableKeyPath<InitializeOptions, [String]>,
+            _ later: WritableKeyPath<LaterTables, Set<String>>, _ all: WritableKeyPath<LaterTables, Set<String>>
+        ) {
+            for name in names {
+                options[keyPath: now] += tables(name).filter { !decided.contains($0.folded) }
+                if name.hasSuffix("*") {
+                    options.later[keyPath: all].insert(String(name.dropLast()))
+                } else if outline[name] == nil, !decided.contains(name.folded) {
+                    options.later[keyPath: later].insert(name)
+                }
             }
         }
-        for name in recipe.skip {
-            options.skip += tables(name).filter { !decided.contains($0.folded) }
-            if name.hasSuffix("*") {
-                options.later.allSkip.insert(String(name.dropLast()))
-            } else if outline[name] == nil, !decided.contains(name.folded) {
-                options.later.skip.insert(name)
-            }
-        }
+        leave(recipe.local, \.local, \.local, \.allLocal)
+        leave(recipe.skip, \.skip, \.skip, \.allSkip)
     }
 
     /// The tables of a name, which may end in `*`.
