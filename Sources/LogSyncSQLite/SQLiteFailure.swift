@@ -63,10 +63,7 @@ package enum SQLiteFailure {
                 help: "Look at the disk, then run the command again.")
         // Said where the folder may not be written; where it is mounted read-only, it is SQLITE_CANTOPEN.
         case SQLITE_READONLY where code == readOnlyFolder: return OpenFailure.error(store, message: message)
-        case SQLITE_READONLY, SQLITE_PERM, SQLITE_AUTH:
-            return LogSyncError(
-                .noPermission, "\(store) may not be written: \(message)",
-                help: "logsync needs to write the database and its folder.")
+        case SQLITE_READONLY, SQLITE_PERM, SQLITE_AUTH: return OpenFailure.readOnly(store, message: message)
         case SQLITE_CANTOPEN:
             return OpenFailure.error(store, message: message)
         default:

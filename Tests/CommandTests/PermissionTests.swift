@@ -87,6 +87,39 @@ import Testing
         }
     }
 
+    @Test func `a container that is a file is said to be no directory`() async throws {
+        let tool = try Tool()
+        let a = try await tool.store("a.db")
+        try Data("x".utf8).write(to: URL(fileURLWithPath: tool.path("file")))
+        for arguments in [["clone", "--content", "notes", tool.path("x.db")], ["attach", a]] {
+            let ended = try await tool.run(arguments + ["--container", tool.path("file"), "--json"])
+            try expect(69, "container-unavailable", says: "Not a directory", ended)
+        }
+    }
+
+    @Test func `what may not be written beside a database is named`() async throws {
+        let tool = try Tool()
+        for folder in ["open", "shared"] {
+            try FileManager.default.createDirectory(atPath: tool.path(folder), withIntermediateDirectories: true)
+            chmod(tool.path(folder), 0o777)
+        }
+        let a = try await tool.database("open/a.db")
+        chmod(a, 0o666)
+        let made = try await runAsNobody(tool, ["init", a, "--container", tool.path("shared"), "--content", "notes"])
+        #expect(made.code == 0, "\(made)")
+        let reading =
+            "import sqlite3, sys, time; c = sqlite3.connect(sys.argv[1]); c.execute('SELECT * FROM notes').fetchall(); "
+        let reader = try tool.start(
+            program: "/usr/bin/env", ["python3", "-c", reading + "print('open', flush=True); time.sleep(120)", a])
+        defer { reader.signal(SIGKILL) }
+        try await reader.line { $0 == "open" }
+        try await tool.sql("open/a.db", "INSERT INTO notes(text) VALUES('two')")
+        try await withMode(0o444, of: a + "-shm") {
+            let ended = try await runAsNobody(tool, ["sync", a, "--json"])
+            try expect(77, "no-permission", says: "a.db-shm may not be written: Permission denied", ended)
+        }
+    }
+
     @Test func `a clone from a container that may not be written leaves nothing, and neither does an init that joins`()
         async throws
     {

@@ -366,12 +366,12 @@ import Testing
 
 /// Snapshots among logs, whatever the programs do.
 @Suite(.serialized) struct SnapshotWorkloadTests {
-    @Test(arguments: 1...30)
+    @Test(arguments: 1...12)
     func peersAgreeWhetherTheyImportOrJoin(seed: Int) throws {
         try run(seed, policies: [])
     }
 
-    @Test(arguments: 101...120)
+    @Test(arguments: 101...110)
     func theyDoSoUnderEveryPolicy(seed: Int) throws {
         try run(
             seed,

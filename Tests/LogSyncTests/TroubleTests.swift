@@ -312,6 +312,7 @@ struct TroubleTests {
             try FileManager.default.moveItem(atPath: named, toPath: away)
             let error = await #expect(throws: LogSyncError.self) { try await stateless.sync() }
             #expect(error?.code == .cannotCreate && error?.help?.contains("XDG_STATE_HOME") == true)
+            #expect(error?.message.contains("/file is no directory") == true, "\(String(describing: error))")
             try FileManager.default.moveItem(atPath: away, toPath: named)
             try await expectRecovery()
         default: try await identityTrouble(trouble)

@@ -146,9 +146,28 @@ struct StateDirectory: Equatable {
             }
         } catch {
             throw LogSyncError(
-                .cannotCreate, "the state directory \(path) could not be made: \(error.localizedDescription)",
-                help: "Set XDG_STATE_HOME to a directory that this user may write")
+                .cannotCreate,
+                "the state directory \(path) could not be made: "
+                    + (obstacle ?? error.localizedDescription),
+                help: obstacle == nil
+                    ? "Set XDG_STATE_HOME to a directory that this user may write"
+                    : "Move away what is there, or set XDG_STATE_HOME to another directory that this user may write")
         }
+    }
+
+    /// What lies in the way of the directories, and is none; nil where nothing does.
+    private var obstacle: String? {
+        for directory in [stores, locks, staging] {
+            var place = ""
+            for part in directory.split(separator: "/") {
+                place += "/\(part)"
+                var (status, target) = (stat(), stat())
+                guard lstat(place, &status) == 0 else { break }
+                if stat(place, &target) != 0 { return "\(place) is a link that leads nowhere" }
+                if target.st_mode & S_IFMT != S_IFDIR { return "\(place) is no directory" }
+            }
+        }
+        return nil
     }
 
     func path(of peer: PeerID) -> String { "\(stores)/\(peer).json" }
@@ -207,7 +226,10 @@ struct StateDirectory: Equatable {
 
     /// Whether nothing is at a path, which a path that may not be looked at does not say.
     private static func isAbsent(_ path: String) -> Bool {
-        access(path, F_OK) != 0 && [ENOENT, ENOTDIR].contains(errno)
+        guard access(path, F_OK) != 0 else { return false }
+        // Before anything else is asked of the system, such as memory.
+        let number = errno
+        return number == ENOENT || number == ENOTDIR
     }
 
     /// - Throws: `noPermission` where this user may not read a file or directory, with its owner's name where that shows.

@@ -40,7 +40,10 @@ enum SettingsFile {
 
     /// Whether nothing is at a path, which a folder that this user may not enter does not say.
     private static func isAbsent(_ file: String) -> Bool {
-        access(file, F_OK) != 0 && [ENOENT, ENOTDIR].contains(errno)
+        guard access(file, F_OK) != 0 else { return false }
+        // Before anything else is asked of the system, such as memory.
+        let number = errno
+        return number == ENOENT || number == ENOTDIR
     }
 
     /// `$XDG_CONFIG_HOME/logsync/config.toml`.

@@ -54,9 +54,11 @@ package struct FileSystemError: Error, Hashable, Sendable {
                 help: isOfReading
                     ? "Let this user read it and all that is in it; to replicate takes write access to the container, too"
                     : "Give this user write access to the container, or mount it read-write")
-        case ENOENT where isRoot, ENOTDIR where isRoot:
+        case ENOENT where isRoot:
             return LogSyncError(
                 .containerUnavailable, "\(what): it is not there; \(kept)", help: unavailableHelp)
+        case ENOTDIR where isRoot:
+            return LogSyncError(.containerUnavailable, "\(what): \(reason); \(kept)", help: unavailableHelp)
         case ENOTCONN, ESTALE, EHOSTDOWN, EHOSTUNREACH, ETIMEDOUT, ENODEV, ENXIO:
             return LogSyncError(.containerUnavailable, "\(what): \(reason); \(kept)", help: unavailableHelp)
         case EMFILE, ENFILE:

@@ -30,6 +30,20 @@ package enum OpenFailure {
             help: "Look at the disk and at how many files may be open (ulimit -n), then run the command again.")
     }
 
+    /// What keeps a database that is open from being written: one of its files, or what SQLite said. The files beside it have
+    /// the mode that the database had when they were made.
+    static func readOnly(_ path: String, message: String) -> LogSyncError {
+        for file in [path + "-wal", path + "-shm"] where access(file, F_OK) == 0 {
+            guard refusal(path, W_OK) == nil, let reason = refusal(file, W_OK) else { continue }
+            return LogSyncError(
+                .noPermission, "\(file) may not be written: \(reason)",
+                help: "SQLite keeps it beside the database, which may be written: let this user write it, too.")
+        }
+        return LogSyncError(
+            .noPermission, "\(path) may not be written: \(message)",
+            help: "logsync needs to write the database and its folder.")
+    }
+
     /// Nothing is at a path that is to be opened: said by its errno.
     package static func missing(_ path: String, _ number: CInt) -> LogSyncError {
         let reason = String(cString: strerror(number))

@@ -89,7 +89,12 @@ extension Founder {
             settings = try folder.readAll(&listing) { try contentSettings($0, folder) }
             scan = listing
         }
-        let plan = try plan(options, name: name, settings, place, &report)
+        var plan = try plan(options, name: name, settings, place, &report)
+        // A content whose schemas cannot be read keeps nobody from joining it.
+        if let scan, !plan.settings.isEmpty, let schema = try? schema(in: folder, scan) {
+            plan.settings += try Store.spellings(
+                place.path, of: schema, settings: plan.settings, configuration: configuration.storeConfiguration)
+        }
         let found = try Store.examine(place.path, plan: plan, configuration: configuration.storeConfiguration)
         report.tables = undecided(found.tables, plan)
         report.references = found.references

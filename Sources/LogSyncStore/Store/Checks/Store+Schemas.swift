@@ -25,6 +25,48 @@ extension Store {
         }
     }
 
+    /// The settings by which a database that is no store yet, and spells names in other case than the content does, goes by
+    /// the content's: names in logs are the same for all peers, letter by letter.
+    ///
+    /// - Parameters:
+    ///   - text: as another peer has published it.
+    ///   - settings: the content's.
+    /// - Returns: as rows of `logsync_setting`; none where the schema cannot be made.
+    package static func spellings(
+        _ path: String, of text: String, settings: [(kind: String, target: String, value: String)],
+        configuration: StoreConfiguration
+    ) throws -> [(kind: String, target: String, value: String)] {
+        guard let schema = try? ForeignSchema(text),
+            let others = try? Connection.inMemory({ connection in
+                try schema.makeTables(on: connection)
+                return try KeyNames.catalog(settings: settings, on: connection)
+            })
+        else { return [] }
+        let database = try StoreConnection(path, configuration: configuration)
+        defer { closeQuietly(database) }
+        let said = Set(settings.filter { $0.kind == "rename" }.map(\.target.folded))
+        var spellings: [(kind: String, target: String, value: String)] = []
+        func spell(_ target: String, _ own: String, _ name: String) {
+            guard own.asciiFolded.hasSameBytes(as: name.asciiFolded), !own.hasSameBytes(as: name),
+                !said.contains(target.folded)
+            else { return }
+            spellings.append(("rename", target, name))
+        }
+        for own in try database.withConnection({ try TableSchema.all(on: $0) }) {
+            guard let table = others.programTables.first(where: { $0.schema.name.folded == own.name.folded }) else {
+                continue
+            }
+            spell(own.name, own.name, table.name)
+            for column in own.columns {
+                guard let other = table.columns.first(where: { $0.local.folded == column.name.folded }) else {
+                    continue
+                }
+                spell("\(table.name).\(column.name)", column.name, other.name)
+            }
+        }
+        return spellings
+    }
+
     /// Whether a database that is no store yet has a table in common with a schema: one of the same name that has more than
     /// half of the columns of the smaller of the two.
     ///

@@ -154,7 +154,7 @@ extension Store {
         try database.writeRaw { try OwnObjects(connection: $0).dropFacts() }
     }
 
-    private static func closeQuietly(_ database: StoreConnection) {
+    static func closeQuietly(_ database: StoreConnection) {
         // The error that brought us here says more than one about closing; the process's end closes the rest.
         try? database.close()
     }
