@@ -201,4 +201,37 @@ struct OtherColumnTests {
             #expect(try await machine.status().undecided.isEmpty)
         }
     }
+
+    /// So few rows a program may have written, all of them, between the migration and the look after it.
+    @Test(
+        "is what another peer's rows tell, where this one's have all been written, whatever this one has said",
+        arguments: zip([3, 7], [false, true]))
+    func overruled(rows: Int, isWritten: Bool) async throws {
+        let world = try World()
+        let a = try world.machine("a")
+        let values = (1...rows).map { "('\($0)', 'word \($0)', \($0).5)" }.joined(separator: ", ")
+        try a.execute("CREATE TABLE t(k TEXT PRIMARY KEY NOT NULL, n TEXT, m REAL); INSERT INTO t VALUES\(values)")
+        try await a.initialize()
+        let b = try await world.clone("b")
+        let migration = """
+            CREATE TABLE x(k TEXT PRIMARY KEY NOT NULL, c TEXT, m REAL, more TEXT);
+            INSERT INTO x(k, c, m) SELECT k, n, m FROM t; DROP TABLE t; ALTER TABLE x RENAME TO t;
+            """
+        try a.execute(migration)
+        for row in 1...rows { try a.execute("UPDATE t SET c = c || '!' WHERE k = '\(row)'") }
+        if isWritten { try b.execute("UPDATE t SET n = 'of b' WHERE k = '1'") }
+        try await a.sync()
+        try await b.sync()
+        try b.execute(migration)
+        try await settle(b, a)
+        let expected = (1...rows).map { row in
+            row == 1 && isWritten ? "of b" : "word \(row)!"
+        }
+        for machine in [a, b, try await world.clone("c")] {
+            #expect(try machine.strings("SELECT c FROM t ORDER BY k") == expected, "\(machine.name)")
+            #expect(try await machine.status().undecided.isEmpty)
+            let report = try await Replicator.verify(machine.path, configuration: machine.configuration)
+            #expect(report.findings.filter { $0.severity != .note }.isEmpty, "\(report.findings)")
+        }
+    }
 }

@@ -51,7 +51,7 @@ struct LateRenames {
             // A name that has gone from one column to another is this one's in a version of the schema alone.
             guard
                 try list.map({ $0[column.local.folded]?.folded == told.folded })
-                    ?? !renames.isTangled(column.local, in: table.name)
+                    ?? (!renames.isTangled(column.local, in: table.name) || isOverruled(column, in: table))
             else { return nil }
             let isNew = !known.contains(told.folded) && !keys.contains(column.name.folded)
             let isLate = try gone.contains(told.folded) || isNew && isSkipped(column, told, of: table)
@@ -104,6 +104,24 @@ struct LateRenames {
             isKept = isKept || state.cellsByName.keys.contains { $0.folded == told.folded }
         }
         return isKept
+    }
+
+    /// Whether what this store has said of all columns of so small a table, every row of which a program may have written by then,
+    /// is contradicted for one of them by a peer that knew it: the rows of that one tell.
+    private func isOverruled(_ column: TrackedTable.Column, in table: TrackedTable) throws -> Bool {
+        let target = try Renames.target(table.schema, table.name)
+        guard let said = try Renames(connection).said(of: target),
+            try FollowedLists(connection).value(target) == said,
+            let list = try cell(of: Renames.list, target)?.stamps.max(by: store.precedes),
+            let rename = try stamp(ofRename: "\(table.name).\(column.local)"), rename.peer != store.own,
+            try UnprovenColumns(connection).contains(column, of: table)
+        else { return false }
+        let rows =
+            try connection.integer(
+                "SELECT count(*) FROM (SELECT 1 FROM \(table.clock) LIMIT \(SchemaReconciliation.fewRows))") ?? 0
+        let seen = try store.peers.dependencies(of: rename.peer, at: rename.sequence, on: connection)
+        return rows < SchemaReconciliation.fewRows
+            && seen.map { Coverage($0, peers: store.peers).covers(list) } ?? false
     }
 
     /// Which transaction has said what a name means; nil where that is not recorded yet.
