@@ -264,4 +264,44 @@ struct KeysUnderTwoSchemasTests {
         defer { try? database.close() }
         return try database.read { try String.fetchAll($0, sql: sql) }
     }
+
+    @Test(
+        "A table without a key that gets an integer for one has its rows in each clone, and takes those of who joins with it",
+        arguments: [false, true])
+    func keyless(isMigrated: Bool) async throws {
+        let world = try World()
+        let a = try world.machine("a")
+        try a.execute("CREATE TABLE t(name TEXT, v TEXT); INSERT INTO t VALUES('x', '1'), ('y', '2'), ('z', '3')")
+        try await a.initialize()
+        let b = try await world.clone("b")
+        let migration = """
+            CREATE TABLE n(id INTEGER PRIMARY KEY, name TEXT, v TEXT); INSERT INTO n(name, v) SELECT name, v FROM t;
+            DROP TABLE t; ALTER TABLE n RENAME TO t
+            """
+        if isMigrated {
+            try a.execute(migration)
+            try await a.sync()
+        }
+        try a.execute("UPDATE t SET v = 'edited' WHERE name = 'z'; INSERT INTO t(name, v) VALUES('new', '4')")
+        try await settle(a, b)
+        let c = try await world.clone("c")
+        let d = try world.machine("d")
+        try d.execute("CREATE TABLE t(id INTEGER PRIMARY KEY, name TEXT, v TEXT); INSERT INTO t VALUES(2, 'of d', '5')")
+        try await d.initialize()
+        try await settle(a, b, c, d)
+        if !isMigrated {
+            for machine in [a, c] { try machine.execute(migration) }
+            try await settle(a, c, d)
+        }
+        try b.execute(migration)
+        try await settle(b, a, c, d)
+        for machine in [a, b, c, d, try await world.clone("e")] {
+            #expect(
+                try machine.strings("SELECT name || ' ' || v FROM t ORDER BY 1") == [
+                    "new 4", "of d 5", "x 1", "y 2", "z edited",
+                ], "\(machine.name)")
+            let report = try await Replicator.verify(machine.path, configuration: machine.configuration)
+            #expect(report.findings.filter { $0.severity != .note }.isEmpty, "\(report.findings)")
+        }
+    }
 }

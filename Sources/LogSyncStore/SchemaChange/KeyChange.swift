@@ -362,8 +362,11 @@ extension SchemaReconciliation {
             .text(kind.rawValue), key.isEmpty ? .null : .text(try KeyList.encode(key)))
         try KeyHistory.keepIdentities(of: table.id, on: connection)
         try KeyHistory.noteFormer(table.kind, table.key, of: table.id, on: connection)
-        if try table.kind == .surrogate && kind == .natural && !key.isEmpty && !hasNamedRows(table) {
-            // No key is the first one: another peer's next release may have another.
+        let hadNoKey = table.kind == .natural && table.key.isEmpty && kind == .surrogate
+        if try hadNoKey && KeyHistory(connection).firstKey(of: table.logName) == nil
+            || table.kind == .surrogate && kind == .natural && !key.isEmpty && !hasNamedRows(table)
+        {
+            // No key is the first one: another peer's next release may have another, and who clones has the integer.
             try Settings(store).set(KeyHistory.setting, table.logName, KeyList.encode([]))
         }
         // Columns that were chosen are the first key, too, where rows go by others from now on.

@@ -48,7 +48,7 @@ actor Founder {
 
     /// What the content has settled.
     func contentSettings(_ scan: ContainerScan, _ folder: ContentFolder) throws -> ContentSettings {
-        var settings = try ContentSettings(scan, ContentLibrary(folder))
+        var settings = try ContentSettings(scan, ContentLibrary(folder), configuration)
         try settings.checkRenames(scan, folder)
         if scan.peers.values.contains(where: { $0.overview.published > 0 }), settings.rows.isEmpty {
             if let doubted = settings.doubts.doubted.first {
@@ -65,7 +65,9 @@ actor Founder {
             throw LogSyncError(
                 .containerUnavailable,
                 "what the content has settled has not arrived in \(folder.path) yet; nothing was done",
-                help: "Wait for the sync engine to deliver the other peers' log files, and run the command again",
+                help:
+                    "Wait for the sync engine to deliver the other peers' log files, and run the command again; where some never come, "
+                    + "run logsync snapshot at a peer that works",
                 subject: .container(folder.path))
         }
         return settings

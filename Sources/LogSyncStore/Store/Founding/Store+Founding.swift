@@ -204,6 +204,10 @@ extension Store {
                 choice.isOfChosenColumns
                 ? "columns=" + (try KeyList.encode(key)) : choice.kind.rawValue
             try settings.write("identity", table, setting)
+            // Who joins may have a key by then, which is not what rows are named by.
+            if plan.settings.isEmpty, choice.kind == .natural, choice.key.isEmpty {
+                try settings.write(KeyHistory.setting, table, KeyList.encode([]))
+            }
             // Those who join what others have founded without it find rows as these did.
             if plan.settings.isEmpty, choice.kind == .surrogate, choice.schema.onlyInteger != nil {
                 try settings.write(LaterRows.setting, table, LaterRows.byKey)

@@ -44,31 +44,33 @@ struct ContentSettings {
     /// What the folder says against its snapshots.
     let doubts: SnapshotDoubts
 
-    /// Reads the settings of the newest snapshot and the transactions after it that change settings; files that cannot
-    /// be read (yet) are passed over, and so are snapshots that the folder contradicts.
+    /// Reads the settings of the newest snapshot and of the transactions after it that change settings and that a store would
+    /// import; snapshots that cannot be read, or that the folder contradicts, are passed over.
+    ///
+    /// What every store holds, because it is damaged, or lacks something, or is of the future, says nothing.
     ///
     /// No peer ever deletes a setting or empties it. Who does so all the same has no say: those who have gone by it since
     /// they were founded go on so, and who comes anew has to agree with them.
-    init(_ scan: ContainerScan, _ library: ContentLibrary) throws {
+    ///
+    /// - Throws: `containerUnavailable`, `noPermission`, `ioError`.
+    init(_ scan: ContainerScan, _ library: ContentLibrary, _ configuration: SyncConfiguration) throws {
         doubts = SnapshotDoubts(scan, library)
         // Of settings, nothing is ever lost.
-        let vector = try readNewest(library.snapshots.found(scan).sorted { $0.reach > $1.reach }, library.snapshots)
-        for peer in scan.peers.values {
-            let files = peer.logFiles
-            var sequence = vector[peer.id] + 1
-            while sequence <= files.reach {
-                var isSound: Set<LogFileName> = []
-                for file in peer.logs where file.name.covers(sequence) {
-                    if case .sound = try library.logs.examine(file, of: peer.id) { isSound.insert(file.name) }
-                }
-                switch files.choice(for: sequence, where: isSound.contains) {
-                case .file(let name):
-                    try read(name, of: peer.id, library.logs)
-                    library.logs.forget(name, of: peer.id)
-                    sequence = name.last + 1
-                case .gap(let next): sequence = max(next, sequence + 1)
-                case .end: sequence = files.reach + 1
-                }
+        let newest = try readNewest(library.snapshots.found(scan).sorted { $0.reach > $1.reach }, library.snapshots)
+        var vector = newest?.vector ?? VersionVector()
+        var chains = Dictionary(uniqueKeysWithValues: newest?.peers.map { ($0.id, $0.chain) } ?? [])
+        var left = try Self.transactionsWithSettings(scan, library.logs, after: vector)
+        let plan = ImportPlan(scan, except: PeerID(high: 0, low: 0), library: library, configuration: configuration)
+        let latest = configuration.clock.now() + configuration.storeConfiguration.maximumDrift
+        try plan.begin(vector: vector) { chains[$0] ?? .zero }
+        while !left.isEmpty, let transaction = try plan.next() {
+            let dot = transaction.header.dot
+            if try take(transaction, latest, plan) {
+                vector[dot.peer] = dot.sequence
+                chains[dot.peer] = transaction.chain
+                left.remove(dot)
+            } else {
+                try plan.begin(vector: vector) { chains[$0] ?? .zero }
             }
         }
     }
@@ -113,22 +115,22 @@ struct ContentSettings {
 
     // MARK: Snapshots
 
-    /// Takes the settings of the first snapshot that can be read through; returns the vector that it covers.
+    /// Takes the settings of the first snapshot that can be read through, and returns what that says of itself.
     private mutating func readNewest(
         _ found: [FoundSnapshot], _ snapshots: SnapshotLibrary
-    ) throws -> VersionVector {
+    ) throws -> SnapshotManifest? {
         for snapshot in found {
             do {
                 guard try snapshots.isIntact(snapshot.name, of: snapshot.peer) else { continue }
                 guard try doubts.doubt(about: snapshot) == nil else { continue }
                 for rows in try doubts.settings(of: snapshot) { take(rows, snapshot.manifest) }
-                return snapshot.vector
+                return snapshot.manifest
             } catch is LogFileError {
                 // The next one, or the logs, will do.
                 continue
             }
         }
-        return VersionVector()
+        return nil
     }
 
     private mutating func take(_ rows: SnapshotRows, _ manifest: SnapshotManifest) {
@@ -160,19 +162,67 @@ struct ContentSettings {
 
     // MARK: Logs
 
-    private mutating func read(_ name: LogFileName, of peer: PeerID, _ logs: LogLibrary) throws {
-        var withSettings: Set<UInt64> = []
-        try logs.reader(name, of: peer).forEachSummary { summary in
-            if summary.counts[SettingTable.name] != nil { withSettings.insert(summary.header.dot.sequence) }
-        }
-        guard !withSettings.isEmpty else { return }
-        let reader = try logs.reader(name, of: peer)
-        while let segment = try reader.nextTransaction() {
-            guard withSettings.contains(segment.header.dot.sequence) else { continue }
-            while let groups = try segment.nextFrame() {
-                for group in groups where group.table == SettingTable.name { take(group, segment.header.dot) }
+    /// The transactions that say in their ends that they have settings, as far as files are whole.
+    private static func transactionsWithSettings(
+        _ scan: ContainerScan, _ logs: LogLibrary, after vector: VersionVector
+    ) throws -> Set<Dot> {
+        var found: Set<Dot> = []
+        for peer in scan.peers.values {
+            let files = peer.logFiles
+            var sequence = vector[peer.id] + 1
+            while sequence <= files.reach {
+                var isSound: Set<LogFileName> = []
+                for file in peer.logs where file.name.covers(sequence) {
+                    if case .sound = try logs.examine(file, of: peer.id) { isSound.insert(file.name) }
+                }
+                switch files.choice(for: sequence, where: isSound.contains) {
+                case .file(let name):
+                    try logs.reader(name, of: peer.id).forEachSummary { summary in
+                        if summary.counts[SettingTable.name] != nil { found.insert(summary.header.dot) }
+                    }
+                    logs.forget(name, of: peer.id)
+                    sequence = name.last + 1
+                case .gap(let next): sequence = max(next, sequence + 1)
+                case .end: sequence = files.reach + 1
+                }
             }
         }
+        return found
+    }
+
+    /// So many rows of a transaction are compared, to find one that it changes twice.
+    private static let comparedRows = 1_000_000
+
+    /// Takes the settings of a transaction; false where it is one that stores hold, which nothing is taken of.
+    ///
+    /// - Parameter latest: the latest time that it may have, in milliseconds since 1970.
+    private mutating func take(_ transaction: IncomingTransaction, _ latest: Int64, _ plan: ImportPlan) throws -> Bool {
+        var groups: [RowGroup] = []
+        // By hashes: a first transaction has all rows of a database. Of more, honest peers change each once as well.
+        var (rows, isRefused): (Set<Int>, Bool) = ([], false)
+        do {
+            try transaction.forEachGroup { group in
+                isRefused = isRefused || group.latestTime.milliseconds > latest
+                for identity in group.identities where rows.count < Self.comparedRows {
+                    var hasher = Hasher()
+                    hasher.combine(group.table)
+                    hasher.combine(identity)
+                    isRefused = !rows.insert(hasher.finalize()).inserted || isRefused
+                }
+                guard group.table == SettingTable.name else { return }
+                groups.append(group)
+            }
+        } catch  where plan.streamFailure != nil {
+            // Another file may have it whole.
+            plan.block(.damaged, "")
+            return false
+        }
+        guard !isRefused else {
+            plan.reject(.refused, "")
+            return false
+        }
+        for group in groups { take(group, transaction.header.dot) }
+        return true
     }
 
     private mutating func take(_ group: RowGroup, _ dot: Dot) {
