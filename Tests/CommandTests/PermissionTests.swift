@@ -80,6 +80,8 @@ import Testing
         let clone = ["clone", "--container", tool.path("shared"), "--content", "notes", "--json"]
         let nowhere = try await tool.run(clone + [tool.path("no/such/x.db")])
         try expect(73, "cannot-create", says: "No such file or directory", nowhere)
+        let long = try await tool.run(clone + [tool.path(String(repeating: "x", count: 250))])
+        try expect(73, "cannot-create", says: "File name too long", long)
         try FileManager.default.createDirectory(atPath: tool.path("fixed"), withIntermediateDirectories: true)
         try await withMode(0o555, of: tool.path("fixed")) {
             let ended = try await runAsNobody(tool, clone + [tool.path("fixed/x.db")])

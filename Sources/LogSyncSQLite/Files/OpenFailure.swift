@@ -55,6 +55,10 @@ package enum OpenFailure {
             return LogSyncError(
                 .ioError, "\(path) could not be looked at: \(reason); \(nothingChanged)",
                 help: "Look at the disk, then run the command again.")
+        case ENAMETOOLONG:
+            return LogSyncError(
+                .cannotCreate, "\(path) cannot be there: \(reason); \(nothingChanged)",
+                help: "Choose a shorter name: files lie beside a database whose names begin with its own.")
         default:
             return LogSyncError(
                 .noStore, "there is no database at \(path)",
