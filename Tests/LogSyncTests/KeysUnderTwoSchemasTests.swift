@@ -289,13 +289,15 @@ struct KeysUnderTwoSchemasTests {
         try d.execute("CREATE TABLE t(id INTEGER PRIMARY KEY, name TEXT, v TEXT); INSERT INTO t VALUES(2, 'of d', '5')")
         try await d.initialize()
         try await settle(a, b, c, d)
+        // Of the schema that came last, which is that of who joined.
+        let f = try await world.clone("f")
         if !isMigrated {
             for machine in [a, c] { try machine.execute(migration) }
             try await settle(a, c, d)
         }
         try b.execute(migration)
-        try await settle(b, a, c, d)
-        for machine in [a, b, c, d, try await world.clone("e")] {
+        try await settle(b, a, c, d, f)
+        for machine in [a, b, c, d, f, try await world.clone("e")] {
             #expect(
                 try machine.strings("SELECT name || ' ' || v FROM t ORDER BY 1") == [
                     "new 4", "of d 5", "x 1", "y 2", "z edited",
