@@ -332,4 +332,19 @@ import Testing
         try a.write("UPDATE meta SET schema_version = 4")
         #expect(try a.store.record() == nil)
     }
+
+    @Test func whoCloneAContentOfBeforeAreToldThatTheIntegerNamesNoRows() throws {
+        let folder = try TestFolder()
+        let sql = "CREATE TABLE t(name TEXT); INSERT INTO t VALUES('x')"
+        let a = try TestPeer(folder, "a", sql: sql) { $0.settings = [("identity", "t", "natural")] }
+        let said = "SELECT value FROM logsync_setting WHERE kind = 'key' AND target = 't'"
+        #expect(try a.strings(said) == [])
+        try a.write(
+            """
+            CREATE TABLE n(id INTEGER PRIMARY KEY, name TEXT); INSERT INTO n(name) SELECT name FROM t; DROP TABLE t;
+            ALTER TABLE n RENAME TO t
+            """)
+        try a.record()
+        #expect(try a.strings(said) == ["[]"])
+    }
 }
