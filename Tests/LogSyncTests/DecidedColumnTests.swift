@@ -255,4 +255,37 @@ struct DecidedColumnTests {
             #expect(try await machine.status().undecided.isEmpty)
         }
     }
+
+    @Test(
+        "A NULL that a program has put into an undecided column is a write, whenever it was written",
+        arguments: ["a", "b"], [false, true])
+    func emptied(decider: String, isSeen: Bool) async throws {
+        let b = try await started(
+            """
+            CREATE TABLE t(k TEXT PRIMARY KEY NOT NULL, n TEXT, m TEXT);
+            INSERT INTO t VALUES('k1', 'n1', 'm1'), ('k2', 'n2', 'm2')
+            """)
+        let migration = """
+            CREATE TABLE new_t(k TEXT PRIMARY KEY NOT NULL, m TEXT, cnt TEXT, x INTEGER);
+            INSERT INTO new_t(k, m, cnt) SELECT k, m, n FROM t; DROP TABLE t; ALTER TABLE new_t RENAME TO t;
+            """
+        try b.execute(migration)
+        if isSeen { try await b.sync() }
+        try b.execute("UPDATE t SET cnt = NULL WHERE k = 'k1'")
+        try await b.sync()
+        try a.execute(migration)
+        try await settle(a, b)
+        let deciding = decider == "a" ? a : b
+        #expect(try await deciding.status().undecided.flatMap(\.columns).map(\.name) == ["cnt"])
+        try await deciding.with { _ = try await $0.migrate("", renames: ["t.n=cnt"]) }
+        try await settle(a, b)
+        for machine in [a, b, try await world.clone("c")] {
+            #expect(
+                try machine.strings("SELECT k || coalesce(cnt, '-') || m FROM t ORDER BY k") == ["k1-m1", "k2n2m2"])
+        }
+        for machine in [a, b] {
+            let report = try await Replicator.verify(machine.path, configuration: machine.configuration)
+            #expect(report.findings.filter { $0.severity != .note }.isEmpty, "\(report.findings)")
+        }
+    }
 }

@@ -26,6 +26,21 @@ struct HeldValues {
         ).map { UInt32(truncatingIfNeeded: $0) }
     }
 
+    /// Before the name of a column, in which none begins so.
+    private static let writtenPrefix = "\u{1B}"
+
+    /// Notes that a row did not hold any more, when a column was left alone, what had been recorded of it there: a program had
+    /// written it.
+    func noteWritten(_ column: String, in identity: RowIdentity) throws {
+        try note(0, of: Self.writtenPrefix + column, in: identity)
+    }
+
+    func forgetWritten(_ column: String) throws { try forget(Self.writtenPrefix + column) }
+
+    func isWritten(_ column: String, in identity: RowIdentity) throws -> Bool {
+        try digest(of: Self.writtenPrefix + column, in: identity) != nil
+    }
+
     func forget(_ column: String) throws {
         try connection.run(
             "DELETE FROM logsync_undecided WHERE table_id = ? AND column = ?", .integer(table.id), .text(column.folded))

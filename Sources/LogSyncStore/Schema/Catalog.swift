@@ -141,7 +141,7 @@ extension Catalog {
             var schema = TableSchema(
                 name: name, columns: [], isWithoutRowid: !shape.hasRowid, isStrict: false, isAutoincrement: false,
                 integerKey: nil, rowidName: shape.hasRowid ? "rowid" : nil, uniqueIndexes: [], foreignKeys: [])
-            if kind != .natural || !shape.storesIdentity && !shape.findsByKeyDigest { schema.integerKey = "rowid" }
+            if kind != .natural || shape.areNamedByPlaces { schema.integerKey = "rowid" }
             if shape.storesIdentity {
                 schema.uniqueIndexes = [
                     TableSchema.UniqueIndex(name: "", isPrimaryKey: false, columns: nil, foreignCollations: [])

@@ -216,6 +216,8 @@ final class TrackedTable {
         var findsByKeyDigest: Bool
         /// Of the key's columns; none where rows are captured by their integers.
         var collations: [Collation] = []
+        /// Whether nothing but its place says which row a record is of: the integer that is the key.
+        var areNamedByPlaces: Bool { !storesIdentity && !findsByKeyDigest }
 
         init(_ text: String) {
             let parts = text.split(separator: " ").prefix(3).map { $0 == "true" }

@@ -23,9 +23,7 @@ struct ClockLayoutChange {
     func applyIfNeeded() throws -> Bool? {
         let shape = try connection.scalar("SELECT shape FROM logsync_table WHERE id = ?", .integer(table.id))
         guard case .text? = shape, let shape, String(text: shape) != table.shape || former != nil else { return nil }
-        // By their former layout: "hasRowid storesIdentity findsByKeyDigest …".
-        let parts = String(text: shape).split(separator: " ")
-        guard parts.count >= 3 else { return nil }
+        let formerly = FormerRecords(table: table, name: old, shape: TrackedTable.Shape(String(text: shape)))
         connection.finalizeStatements()
         let wasCaptured = try Capture.isInstalled(table, on: connection)
         for name in Capture.triggerNames {
@@ -34,10 +32,10 @@ struct ClockLayoutChange {
         try renameOldTables(hasUnique: try TableSchema.read(table.unique, on: connection) != nil)
         try connection.execute(StoreSchema.clockTable(table.id, hasUniqueDigests: table.hasUniqueDigests))
         try connection.execute(Capture.pendingTable(table))
-        let keepsPending = try former == nil && (parts[0] == "true") == table.hasRowid && hasPendingLayout()
+        let keepsPending = try former == nil && formerly.shape.hasRowid == table.hasRowid && hasPendingLayout()
         try movePending(keepsPending)
         let times = keepsPending ? nil : try capturedTimes()
-        try moveRecords(byDigest: parts[2] == "true", byRowid: parts[0] == "true", times)
+        try moveRecords(formerly, times)
         connection.finalizeStatements()
         for name in [old, oldUnique, oldPending] { try connection.execute("DROP TABLE IF EXISTS \(name)") }
         try Capture.install(table, on: connection)
@@ -126,11 +124,11 @@ struct ClockLayoutChange {
     }
 
     /// - Parameter times: when rows were written, as it was captured under another key; nil where there is none.
-    private func moveRecords(byDigest: Bool, byRowid: Bool, _ times: CapturedTimes?) throws {
+    private func moveRecords(_ formerly: FormerRecords, _ times: CapturedTimes?) throws {
+        let byRowid = formerly.shape.hasRowid
         let clock = ClockTable(table: table, connection: connection)
         let shownRows = ShownRows(store)
         let reader = shownRows.reader(table)
-        let formerly = FormerRecords(table: table, name: old, keepsKey: byDigest)
         let spelledBefore = try keysBefore()
         // They lead to places in which other records are from now on.
         try connection.run("DELETE FROM logsync_shown WHERE table_id = ?", .integer(table.id))
@@ -153,7 +151,7 @@ struct ClockLayoutChange {
             _ origin: Int64, _ given: RowIdentity?, _ row: TableReader.Row, _ natural: RowIdentity?, _ rowid: Int64?
         ) throws {
             guard var record = try formerly.record(at: origin, connection) else { return }
-            let identity = record.identity ?? record.key ?? given ?? natural
+            let identity = record.named ?? given
             let isStored = table.storesIdentity || identity?.isSurrogate ?? false
             record.identity = isStored ? identity : nil
             record.key = !isStored && table.findsByKeyDigest ? identity : nil
@@ -168,8 +166,8 @@ struct ClockLayoutChange {
             let natural = try spelled(row)
             let found =
                 try former == nil
-                ? record(of: natural, rowid: rowid, byDigest: byDigest, byRowid: byRowid, spelledBefore)
-                : origin(of: row, parts, rowid: rowid, byDigest: byDigest, spelledBefore, shownRows)
+                ? record(of: natural, rowid: rowid, formerly.shape, spelledBefore)
+                : origin(of: row, parts, rowid: rowid, formerly.shape, spelledBefore, shownRows)
             guard let found, case let origin = equal.heir(of: found.0), moved.insert(origin).inserted else {
                 return left.append((rowid, row))
             }
@@ -192,8 +190,7 @@ struct ClockLayoutChange {
             }
         }
         try moveOrphans(
-            except: moved, formerly, clock, byDigest: byDigest,
-            RowsOfNextKey(table, after: former, except: deleted, in: store))
+            except: moved, formerly, clock, RowsOfNextKey(table, after: former, except: deleted, in: store))
     }
 
     /// Whether a column of the key held numbers until now, and references from now on.
@@ -216,7 +213,7 @@ struct ClockLayoutChange {
 
     /// The record of a row by its former key, with the identity that this spells.
     private func origin(
-        of row: TableReader.Row, _ parts: FormerKeyParts?, rowid: Int64?, byDigest: Bool,
+        of row: TableReader.Row, _ parts: FormerKeyParts?, rowid: Int64?, _ shape: TrackedTable.Shape,
         _ spelledBefore: [RowIdentity: Int64], _ shownRows: ShownRows
     ) throws -> (Int64, RowIdentity?)? {
         guard let former else { return nil }
@@ -233,7 +230,7 @@ struct ClockLayoutChange {
             if let record = try connection.integer("SELECT row FROM \(old) WHERE identity = ?", .blob(identity.bytes)) {
                 return (record, identity)
             }
-            guard byDigest else { continue }
+            guard shape.findsByKeyDigest else { continue }
             let digest = Int64(TrackedTable.keyDigest(identity))
             for found in try connection.rows("SELECT row FROM \(oldUnique) WHERE digest = ?", .integer(digest)) {
                 if try exists(found[0].asInteger) { return (found[0].asInteger, identity) }
@@ -266,7 +263,9 @@ struct ClockLayoutChange {
         let others = table.columns.indices.filter { !names.contains(table.columns[$0].name.folded) }
         var records: [Int64: [UInt32]] = [:]
         for found in try connection.rows("SELECT row FROM \(old)") where !moved.contains(found[0].asInteger) {
-            records[found[0].asInteger] = try formerly.record(at: found[0].asInteger, connection)?.digests
+            let record = try formerly.record(at: found[0].asInteger, connection)
+            // One of which nothing says what its row is called to other peers goes on as no other row.
+            if record?.named != nil { records[found[0].asInteger] = record?.digests }
         }
         var left = Dictionary(uniqueKeysWithValues: rows.enumerated().map { ($0, $1.digests) })
         var found: [(Int, Int64)] = []
@@ -307,22 +306,25 @@ struct ClockLayoutChange {
 
     /// The record of a row whose key is what it was, with the identity that this spells.
     private func record(
-        of natural: RowIdentity?, rowid: Int64?, byDigest: Bool, byRowid: Bool, _ spelledBefore: [RowIdentity: Int64]
+        of natural: RowIdentity?, rowid: Int64?, _ shape: TrackedTable.Shape, _ spelledBefore: [RowIdentity: Int64]
     ) throws -> (Int64, RowIdentity?)? {
         if let natural {
             if let row = spelledBefore[natural] { return (row, nil) }
             if let row = try connection.integer("SELECT row FROM \(old) WHERE identity = ?", .blob(natural.bytes)) {
                 return (row, natural)
             }
-            if byDigest {
+            if shape.findsByKeyDigest {
                 return try connection.integer(
                     "SELECT row FROM \(oldUnique) WHERE digest = ?", .integer(Int64(table.keyDigest(natural)))
                 ).map { ($0, natural) }
             }
-            if table.schema.integerKey == nil { return nil }
+            if table.schema.integerKey == nil && !shape.areNamedByPlaces { return nil }
         }
-        guard byRowid, let rowid else { return nil }
-        return try connection.integer("SELECT row FROM \(old) WHERE row = ?", .integer(rowid)).map { ($0, natural) }
+        var place = shape.hasRowid ? rowid : nil
+        // The integer that was the key stands at another rowid where that has another.
+        if shape.areNamedByPlaces { place = natural?.naturalParts?.first.flatMap { FormerKey.integer($0.value) } }
+        guard let place else { return nil }
+        return try connection.integer("SELECT row FROM \(old) WHERE row = ?", .integer(place)).map { ($0, natural) }
     }
 
     /// The records of rows that a program has deleted before its migration, by what was captured under the former key.
@@ -344,21 +346,15 @@ struct ClockLayoutChange {
             })
     }
 
-    /// A natural key that was an integer is the record's place.
-    private func nameOfOrphan(_ origin: Int64) -> RowIdentity? {
-        guard let former, former.kind == .natural, former.isInteger else { return nil }
-        return RowIdentity(natural: [.integer(origin)])
-    }
-
     /// Moves records whose rows are gone, with the identity where the record or a pending deletion says it.
     private func moveOrphans(
-        except moved: Set<Int64>, _ formerly: FormerRecords, _ clock: ClockTable, byDigest: Bool, _ next: RowsOfNextKey?
+        except moved: Set<Int64>, _ formerly: FormerRecords, _ clock: ClockTable, _ next: RowsOfNextKey?
     ) throws {
         var keys: [Int64: RowIdentity] = [:]
         let names = Set(
             try connection.rows("SELECT name FROM pragma_table_info(?)", .text(oldPending)).map { String(text: $0[0]) })
         let columns = table.key.indices.map { "k\($0)" }
-        if byDigest, !columns.isEmpty, names.isSuperset(of: columns) {
+        if formerly.shape.findsByKeyDigest, !columns.isEmpty, names.isSuperset(of: columns) {
             for row in try connection.rows("SELECT DISTINCT \(columns.joined(separator: ", ")) FROM \(oldPending)") {
                 let parts = zip(row, table.key).compactMap { KeyPart($0, collation: $1.collation) }
                 guard parts.count == table.key.count else { continue }
@@ -375,7 +371,7 @@ struct ClockLayoutChange {
         for row in try connection.rows("SELECT row FROM \(old)") where !moved.contains(row[0].asInteger) {
             let origin = row[0].asInteger
             guard var record = try formerly.record(at: origin, connection) else { continue }
-            record.identity = record.named ?? keys[origin] ?? nameOfOrphan(origin)
+            record.identity = record.named ?? keys[origin]
             if try next?.take(record, at: origin) ?? false { continue }
             record.key = nil
             record.uniques = []

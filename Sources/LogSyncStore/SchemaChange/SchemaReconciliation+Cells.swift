@@ -162,10 +162,12 @@ extension SchemaReconciliation {
             let (name, value) = (table.columns[position].name, present.values[position])
             let digest = UInt32(truncatingIfNeeded: present.digests[position])
             // Of a new column nothing was recorded when it was left alone.
+            let heldValues = HeldValues(of: table, on: connection)
             let held =
                 try foundNew.contains(id)
                 ? UndecidedCells(table, in: store).first(of: table.columns[position].local, in: identity)
-                : HeldValues(of: table, on: connection).digest(of: name, in: identity)
+                : heldValues.digest(of: name, in: identity)
+            let isWritten = try !foundNew.contains(id) && heldValues.isWritten(name, in: identity)
             let key = record.state.cellsByName.keys.first { $0.folded == name.folded }
             let cell = key.flatMap { record.state.cellsByName.removeValue(forKey: $0) } ?? CellState()
             let missing = store.defaultValue(of: table, position)
@@ -173,7 +175,7 @@ extension SchemaReconciliation {
             let isDefault = value == missing
             let isAsHeld =
                 writes?.sum(of: id, in: identity).map { $0 == value }
-                ?? (held.map { $0 == digest } ?? (isDefault || value == shown)
+                ?? (held.map { $0 == digest } ?? (isDefault && !isWritten || value == shown)
                     || writes?.areOlder(than: cell, of: id, in: identity, at: place) ?? false)
             record.state.extend(to: id + 1)
             record.state.setCell(id, cell)

@@ -85,7 +85,9 @@ extension SchemaReconciliation {
         let told = try Renames(connection).toldLogName(ofTable: name)
         let isOthers = try told.map { $0.folded != table.name.folded } ?? HiddenRows.isAbsent(name, on: connection)
         guard !isOthers else { return nil }
-        let rows = try FormerRows(of: table, on: connection)
+        // What a program has deleted before is nowhere, whatever has become of the table.
+        let deleted = try table.hasRowid ? Capture.deletedRows(of: table, on: connection) : []
+        let rows = try FormerRows(of: table, except: deleted, on: connection)
         let held = try rows.held(in: schema, isLenient: true)
         return Successor(
             id: table.id, logName: table.name, former: former, name: name,

@@ -89,7 +89,7 @@ struct KeyMigrationGenerator {
             guard table.key.count > 1 else { return nil }
             remake.to.key.reverse()
         case 5:
-            guard !table.keyIsRowid else { return nil }
+            release(&remake.to)
             remake.to.isWithoutRowid.toggle()
         default:
             // An integer becomes the key, and what was the key stays unique, or does not.

@@ -28,8 +28,10 @@ struct FormerRows {
     /// So many rows tell.
     private static let enough = 100_000
 
-    /// - Parameter table: that may be gone.
-    init(of table: TrackedTable, on connection: Connection) throws {
+    /// - Parameters:
+    ///   - table: that may be gone.
+    ///   - deleted: the places of records that do not count.
+    init(of table: TrackedTable, except deleted: Set<Int64> = [], on connection: Connection) throws {
         self.connection = connection
         valueDigest = try DigestKey.read(on: connection)
         let known = try connection.rows(
@@ -39,7 +41,7 @@ struct FormerRows {
         single = Array(repeating: [], count: ids.count)
         let none = UInt32(truncatingIfNeeded: valueDigest.of(.null))
         let clock = ClockTable(table: table, connection: connection)
-        for row in try clock.allRows().prefix(Self.enough) {
+        for row in try clock.allRows().prefix(Self.enough) where !deleted.contains(row) {
             guard let digests = try clock.record(at: row)?.digests else { continue }
             count += 1
             let known = ids.filter { $0 < digests.count }.map { digests[$0] }

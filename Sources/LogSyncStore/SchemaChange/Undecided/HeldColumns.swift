@@ -30,6 +30,8 @@ struct HeldColumns {
         try heldValues.makeTable()
         let shownRows = ShownRows(store)
         let cells = HeldCells(columns: columns.map(\.name), table: table, connection: store.connection)
+        /// How many rows hold what was recorded of them, but for NULL, and how many hold it nowhere, by columns' ids.
+        var (held, lost): ([Int: Int], [Int: Int]) = ([:], [:])
         for position in try clock.allRows() {
             guard var record = try clock.record(at: position) else { continue }
             let found = try continued.row(of: record, at: position)
@@ -38,20 +40,22 @@ struct HeldColumns {
                 var cell = record.state.cell(id)
                 guard !cell.isEmpty else { continue }
                 let name = former.columnNames[id]
+                let identity = try found.flatMap { try record.named ?? shownRows.spelledIdentity($0.row, in: table) }
                 var value: Value?
-                if let row = found?.row, id < record.digests.count,
-                    let place = values.firstIndex(where: {
-                        cells.digest($0) == record.digests[id]
-                    })
-                {
-                    value = try identityValue(values[place], in: columns[place], of: id, shownRows)
-                    if value != nil, let identity = try record.named ?? shownRows.spelledIdentity(row, in: table) {
-                        try heldValues.note(record.digests[id], of: name, in: identity)
+                if found != nil, id < record.digests.count {
+                    if let place = values.firstIndex(where: { cells.digest($0) == record.digests[id] }) {
+                        value = try identityValue(values[place], in: columns[place], of: id, shownRows)
+                        if let identity, value != nil {
+                            try heldValues.note(record.digests[id], of: name, in: identity)
+                        }
+                        if values[place] != .null { held[id, default: 0] += 1 }
+                    } else if let identity {
+                        try heldValues.noteWritten(name, in: identity)
+                        lost[id, default: 0] += 1
                     }
                 }
-                if let row = found?.row, store.policies.isCounter(former.name, name),
-                    let sum = store.shown(cell, former.name, name), sum != .null,
-                    let identity = try record.named ?? shownRows.spelledIdentity(row, in: table)
+                if let identity, store.policies.isCounter(former.name, name),
+                    let sum = store.shown(cell, former.name, name), sum != .null
                 {
                     try UndecidedWrites.note(sum: sum, of: name, in: identity, table, on: store.connection)
                 }
@@ -64,6 +68,8 @@ struct HeldColumns {
             }
             try clock.update(record, at: position, formerUniques: table.findsByKeyDigest ? [] : record.uniques)
         }
+        // A migration that has copied no values has left the rows so, and no program.
+        for (id, count) in lost where count > held[id] ?? 0 { try heldValues.forgetWritten(former.columnNames[id]) }
     }
 
     /// A value as the column had it in logs; nil where that cannot be told.
