@@ -81,4 +81,20 @@ struct HeldSettingsTests {
         let folder = try await Replicator.verify(world.container, configuration: a.configuration)
         #expect(folder.contents.allSatisfy { $0.compared.allSatisfy(\.equal) })
     }
+
+    @Test("are known where only its large values have not come")
+    func missingBlob() async throws {
+        let world = try World(blobThreshold: 100)
+        let a = try world.machine("a")
+        try a.makeDatabase()
+        try a.execute("INSERT INTO note(id, body) VALUES('one', '\(String(repeating: "x", count: 1000))')")
+        try await a.initialize()
+        let blobs = "\(world.contentPath)/peers/\(try await a.peer())/blobs"
+        try FileManager.default.moveItem(atPath: blobs, toPath: world.root + "/away")
+        let c = try await world.clone("c")
+        #expect(try await c.status().held.map(\.reason) == [.missingBlob])
+        try FileManager.default.moveItem(atPath: world.root + "/away", toPath: blobs)
+        try await settle(a, c)
+        #expect(try c.strings("SELECT length(body) FROM note") == ["1000"])
+    }
 }

@@ -38,6 +38,8 @@ final class ImportPlan {
     private var queues: [PeerQueue]
     /// The peer whose transactions are handed out without the blobs that cannot be had; nil for none.
     var forgoesBlobsOf: PeerID?
+    /// Whether a transaction waits for the blobs that it names.
+    var waitsForBlobs = true
     /// Nothing beyond this is handed out; nil for no limit.
     var limit: VersionVector?
     private var cursor = 0
@@ -277,7 +279,7 @@ final class ImportPlan {
     /// Whether every blob that a transaction names is here and sound, or done without; else it is held.
     private func hasBlobs(_ transaction: FoundTransaction, _ queue: PeerQueue) throws -> Bool {
         queue.lostBlobs = []
-        for id in transaction.blobs {
+        for id in transaction.blobs where waitsForBlobs {
             guard let obstacle = try library.blobs.obstacle(id) else { continue }
             if queue.peer == forgoesBlobsOf {
                 queue.lostBlobs.insert(id)
