@@ -61,7 +61,7 @@ struct ContentSettings {
         var chains = Dictionary(uniqueKeysWithValues: newest?.peers.map { ($0.id, $0.chain) } ?? [])
         var left = try Self.transactionsWithSettings(scan, library.logs, after: vector)
         let plan = ImportPlan(scan, except: PeerID(high: 0, low: 0), library: library, configuration: configuration)
-        // No setting is a blob, and stores that have imported a transaction go by its settings, whoever lacks its blobs.
+        // No setting is a blob, and stores that have imported a transaction go by its settings, and its blobs may come later.
         plan.waitsForBlobs = false
         let latest = configuration.clock.now() + configuration.storeConfiguration.maximumDrift
         try plan.begin(vector: vector) { chains[$0] ?? .zero }
