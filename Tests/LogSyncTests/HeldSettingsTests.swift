@@ -97,4 +97,20 @@ struct HeldSettingsTests {
         try await settle(a, c)
         #expect(try c.strings("SELECT length(body) FROM note") == ["1000"])
     }
+
+    @Test("are a founder's whose clock is ahead, where nobody else has settled anything")
+    func founderOfTheFuture() async throws {
+        let world = try World()
+        var a = try world.machine("a")
+        a.configuration.clock = FixedClock(SystemClock().now() + 3 * 24 * 3_600_000)
+        try a.makeDatabase()
+        try a.insert("one")
+        try await a.initialize()
+        let c = try await world.clone("c")
+        #expect(try await c.status().held.map(\.reason) == [.clock])
+        let peer = try await a.peer()
+        try await c.with { try await $0.acceptClock(of: peer) }
+        #expect(try await c.sync().outcome == .complete)
+        #expect(try c.ids() == ["one"])
+    }
 }

@@ -47,7 +47,8 @@ struct ContentSettings {
     /// Reads the settings of the newest snapshot and of the transactions after it that change settings and that a store would
     /// import; snapshots that cannot be read, or that the folder contradicts, are passed over.
     ///
-    /// What every store holds, because it is damaged, or lacks something, or is of the future, says nothing.
+    /// What every store holds, because it is damaged, or lacks something, or is of the future, says nothing. But where nothing
+    /// else says anything, what is of the future does: the founder's clock may be ahead, and it is a store that accepts it.
     ///
     /// No peer ever deletes a setting or empties it. Who does so all the same has no say: those who have gone by it since
     /// they were founded go on so, and who comes anew has to agree with them.
@@ -57,13 +58,28 @@ struct ContentSettings {
         doubts = SnapshotDoubts(scan, library)
         // Of settings, nothing is ever lost.
         let newest = try readNewest(library.snapshots.found(scan).sorted { $0.reach > $1.reach }, library.snapshots)
+        let left = try Self.transactionsWithSettings(scan, library.logs, after: newest?.vector ?? VersionVector())
+        for acceptsClocks in [false, true] where entries.isEmpty {
+            try read(left, after: newest, scan, library, configuration, acceptsClocks: acceptsClocks)
+        }
+    }
+
+    /// Reads the settings of transactions, in the order of an import that begins with a snapshot.
+    ///
+    /// - Parameter acceptsClocks: whether they may be of any time.
+    private mutating func read(
+        _ left: Set<Dot>, after newest: SnapshotManifest?, _ scan: ContainerScan, _ library: ContentLibrary,
+        _ configuration: SyncConfiguration, acceptsClocks: Bool
+    ) throws {
+        var left = left
         var vector = newest?.vector ?? VersionVector()
         var chains = Dictionary(uniqueKeysWithValues: newest?.peers.map { ($0.id, $0.chain) } ?? [])
-        var left = try Self.transactionsWithSettings(scan, library.logs, after: vector)
         let plan = ImportPlan(scan, except: PeerID(high: 0, low: 0), library: library, configuration: configuration)
         // No setting is a blob, and stores that have imported a transaction go by its settings, and its blobs may come later.
         plan.waitsForBlobs = false
-        let latest = configuration.clock.now() + configuration.storeConfiguration.maximumDrift
+        if acceptsClocks { for peer in scan.peers.keys { plan.acceptClock(of: peer) } }
+        let latest =
+            acceptsClocks ? .max : configuration.clock.now() + configuration.storeConfiguration.maximumDrift
         try plan.begin(vector: vector) { chains[$0] ?? .zero }
         while !left.isEmpty, let transaction = try plan.next() {
             let dot = transaction.header.dot
@@ -200,16 +216,20 @@ struct ContentSettings {
     /// - Parameter latest: the latest time that it may have, in milliseconds since 1970.
     private mutating func take(_ transaction: IncomingTransaction, _ latest: Int64, _ plan: ImportPlan) throws -> Bool {
         var groups: [RowGroup] = []
-        // By hashes: a first transaction has all rows of a database. Of more, honest peers change each once as well.
+        // By hashes: a first transaction has all rows of a database. Of more, honest peers insert each once as well.
         var (rows, isRefused): (Set<Int>, Bool) = ([], false)
         do {
             try transaction.forEachGroup { group in
-                isRefused = isRefused || group.latestTime.milliseconds > latest
-                for identity in group.identities where rows.count < Self.comparedRows {
-                    var hasher = Hasher()
-                    hasher.combine(group.table)
-                    hasher.combine(identity)
-                    isRefused = !rows.insert(hasher.finalize()).inserted || isRefused
+                isRefused =
+                    isRefused || group.latestTime.milliseconds > latest || RowIdentity.repeats(in: group.identities)
+                // Several updates of a row are refused where they are of one column.
+                if group.kind != .update || group.table == SettingTable.name {
+                    for identity in group.identities where rows.count < Self.comparedRows {
+                        var hasher = Hasher()
+                        hasher.combine(group.table)
+                        hasher.combine(identity)
+                        isRefused = !rows.insert(hasher.finalize()).inserted || isRefused
+                    }
                 }
                 guard group.table == SettingTable.name else { return }
                 groups.append(group)

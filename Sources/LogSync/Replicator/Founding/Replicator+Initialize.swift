@@ -91,7 +91,8 @@ extension Founder {
         }
         var plan = try plan(options, name: name, settings, place, &report)
         // A content whose schemas cannot be read keeps nobody from joining it.
-        if let scan, !plan.settings.isEmpty, let schema = try? schema(in: folder, scan) {
+        let schema = plan.settings.isEmpty ? nil : try? scan.map { try self.schema(in: folder, $0) }
+        if let schema {
             plan.settings += try Store.spellings(
                 place.path, of: schema, settings: plan.settings, configuration: configuration.storeConfiguration)
         }
@@ -104,7 +105,7 @@ extension Founder {
         report.warnings += found.warnings + emptiness(plan, place, found.tables)
         report.obstacle =
             try found.obstacle ?? doubling(found, place, isJoining: !plan.settings.isEmpty)
-            ?? unrelated(plan, place, report.tables, folder, scan)
+            ?? unrelated(plan, place, report.tables, schema)
         if !former.isEmpty, let doubled = doubledAgain(report.tables, place, isJoining: !plan.settings.isEmpty) {
             if options.joinsAgain {
                 report.warnings.append(doubled.message)
@@ -272,17 +273,18 @@ extension Founder {
     }
 
     /// A database that has no table of the content was meant for another one.
+    ///
+    /// - Parameter schema: the content's; nil where none can be read.
     private func unrelated(
-        _ plan: InitializePlan, _ place: StorePlace, _ tables: [TableReport], _ folder: ContentFolder,
-        _ scan: ContainerScan?
+        _ plan: InitializePlan, _ place: StorePlace, _ tables: [TableReport], _ schema: String?
     ) throws -> LogSyncError? {
         let others = tablesOfContent(plan)
         let own = tables.filter { !["local", "skipped"].contains($0.identity) }.map(\.table)
-        guard let scan, !own.isEmpty, !others.isEmpty else { return nil }
+        guard !own.isEmpty, !others.isEmpty else { return nil }
         let shared = Set(own.map(\.folded)).intersection(others.map(\.folded))
         // Without a schema that can be read there are only the names.
         let isRelated =
-            try (try? schema(in: folder, scan)).map {
+            try schema.map {
                 try Store.isRelated(place.path, to: $0, tables: shared, configuration: configuration.storeConfiguration)
             } ?? !shared.isEmpty
         guard !isRelated else { return nil }

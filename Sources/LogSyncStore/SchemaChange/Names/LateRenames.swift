@@ -87,9 +87,7 @@ struct LateRenames {
             let said = try stamp(ofRename: "\(table.name).\(column.local)"),
             said.peer != store.own
         else { return false }
-        let seen = try store.peers.dependencies(of: said.peer, at: said.sequence, on: connection).map {
-            Coverage($0, peers: store.peers)
-        }
+        let seen = try seen(by: said)
         let clock = ClockTable(table: table, connection: connection)
         let isUnproven = try UnprovenColumns(connection).contains(column, of: table)
         var isKept = false
@@ -119,9 +117,14 @@ struct LateRenames {
         let rows =
             try connection.integer(
                 "SELECT count(*) FROM (SELECT 1 FROM \(table.clock) LIMIT \(SchemaReconciliation.fewRows))") ?? 0
-        let seen = try store.peers.dependencies(of: rename.peer, at: rename.sequence, on: connection)
-        return rows < SchemaReconciliation.fewRows
-            && seen.map { Coverage($0, peers: store.peers).covers(list) } ?? false
+        return try rows < SchemaReconciliation.fewRows && seen(by: rename)?.covers(list) ?? false
+    }
+
+    /// What a peer had seen when it wrote an entry; nil where that is not known any more.
+    private func seen(by stamp: Stamp) throws -> Coverage? {
+        try store.peers.dependencies(of: stamp.peer, at: stamp.sequence, on: connection).map {
+            Coverage($0, peers: store.peers)
+        }
     }
 
     /// Which transaction has said what a name means; nil where that is not recorded yet.
